@@ -10,8 +10,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "learn/data/stock_answer.h"
-#include "tools/import/answer_reader.h"
-#include "tools/import/chat_record.h"
+#include "tools/import/chat_steps.h"
 
 namespace {
 
@@ -25,8 +24,8 @@ void expect_data_error(const Work& work) {
 }
 
 void check_answer(std::string_view text) {
-  rematch::Ledger ledger;
-  const rematch::ImportedAnswer answer = rematch::read_answer(text, {.where = "fuzz"}, {}, ledger);
+  rematch::ForeignSet set;
+  const rematch::ImportedAnswer answer = rematch::read_answer(text, {.where = "fuzz"}, set);
   REMATCH_CHECK(answer.is_list || (answer.image.objects.empty() && !answer.problem.empty()),
                 "problem");
   std::vector<rematch::SceneObject> scene;
@@ -41,8 +40,7 @@ void check_answer(std::string_view text) {
     scene.push_back({desc, {rematch::GeometryKind::kBbox2d, bins}});
   }
   const std::string written = rematch::format_stock_answer(scene, {});
-  const rematch::ImportedAnswer again =
-      rematch::read_answer(written, {.where = "again"}, {}, ledger);
+  const rematch::ImportedAnswer again = rematch::read_answer(written, {.where = "again"}, set);
   REMATCH_CHECK(
       again.is_list && again.image.lost.empty() && again.image.objects.size() == scene.size(),
       written);

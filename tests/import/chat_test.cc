@@ -1,6 +1,6 @@
 // Conversations with boxes in the text of the answer.
 #include "import/chat_dir.h"
-#include "tools/import/prompt_name.h"
+#include "tools/import/chat_steps.h"
 
 namespace rematch {
 

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/missing_path.h"
 #include "base/text.h"
-#include "tools/import/prompt_name.h"
+#include "tools/import/chat_steps.h"
 
 namespace rematch {
 namespace {

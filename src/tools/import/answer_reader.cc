@@ -1,17 +1,12 @@
-#include "tools/import/answer_reader.h"
+#include "tools/import/chat_steps.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/flow/answer_place.h"
-#include "base/json.h"
 #include "base/text.h"
-#include "tools/import/geometry.h"
-#include "tools/import/json_value.h"
-#include "tools/import/reasons.h"
 
 namespace rematch {
 namespace {
@@ -51,27 +46,25 @@ bool has_inner_box(const Json& entry) {
   });
 }
 
-void add_entry(const Json& value, const ImportOptions& options, ImportedAnswer& answer,
-               Ledger& ledger) {
+void add_entry(const Json& value, ImportedAnswer& answer, ForeignSet& set) {
   ForeignEntry entry = read_entry(value,
                                   fmt::format("{}: entry {}: {}", answer.image.where,
                                               answer.num_entries() + 1, show_json(value)),
-                                  BoxForm::kCorners, ledger);
+                                  BoxForm::kCorners, set.ledger);
   if (has_inner_box(value)) entry.reason = reason::kInnerBox;
-  const Json* name = name_member(value,
+  const Json& name = name_member(value,
                                  {"label", "desc", "name", "category", "class", "text_content",
                                   "text", "ref", "caption", "object"},
-                                 ledger);
-  if (name != nullptr) entry.name = name->is_string() ? name->get<std::string>() : "";
-  if (name != nullptr && entry.reason.empty() && python_strip(*entry.name).empty())
+                                 set.ledger);
+  if (name.is_string()) entry.name = name.get<std::string>();
+  if (!name.is_null() && entry.reason.empty() && python_strip(*entry.name).empty())
     entry.reason = reason::kBadName;
-  answer.image.add(entry, options, ledger);
+  answer.image.add(entry, set);
 }
 
 /// Reads the JSON of an answer: a list, or entries without one, separated by white space or commas.
 /// @throws UserError (data) if it is not JSON
-void read_json_answer(std::string_view text, const ImportOptions& options, ImportedAnswer& answer,
-                      Ledger& ledger) {
+void read_json_answer(std::string_view text, ImportedAnswer& answer, ForeignSet& set) {
   const size_t begin = find_written_answer(text).begin;
   std::string_view rest = text.substr(begin);
   rest.remove_prefix(std::min(rest.find_first_not_of(kSpace), rest.size()));
@@ -98,7 +91,7 @@ void read_json_answer(std::string_view text, const ImportOptions& options, Impor
   if (is_list && entries.size() == 4 && !entries.front().is_array() &&
       !read_points(entries).empty())
     entries = Json::array({Json{{"bbox_2d", entries}}});  // one box alone
-  for (const Json& entry : entries) add_entry(entry, options, answer, ledger);
+  for (const Json& entry : entries) add_entry(entry, answer, set);
 }
 
 }  // namespace
@@ -116,18 +109,17 @@ bool mentions_geometry(std::string_view text) {
   return has_written_box(text) || has_old_marks(text);
 }
 
-ImportedAnswer read_answer(std::string_view text, const ForeignImage& image,
-                           const ImportOptions& options, Ledger& ledger) {
+ImportedAnswer read_answer(std::string_view text, const ForeignImage& image, ForeignSet& set) {
   ImportedAnswer answer{.image = image};
   try {
     if (!has_old_marks(text))
-      read_json_answer(text, options, answer, ledger);
+      read_json_answer(text, answer, set);
     else if (has_geometry_key(text))
       answer = {.image = image,
                 .reason = reason::kSeveralLists,
                 .problem = "it has marks and a list of boxes"};
     else
-      read_old_marks(text, options, answer, ledger);
+      read_old_marks(text, answer, set);
   } catch (const UserError& error) {
     answer = {.image = image, .problem = error.problems().front().what};
   }

@@ -1,25 +1,22 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "base/flow/answer_place.h"
 #include "base/text.h"
-#include "tools/import/answer_reader.h"
-#include "tools/import/chat_record.h"
-#include "tools/import/prompt_name.h"
-#include "tools/import/reasons.h"
+#include "tools/import/chat_steps.h"
 
 namespace rematch {
 namespace {
 
 using Role = ChatTurn::Role;
+constexpr std::string_view kHole = "{}";
 
 class ConversationReader {
  public:
-  ConversationReader(ForeignImage image, Placeholders filled, const ImportOptions& options,
-                     Ledger& ledger)
-      : image_(std::move(image)), filled_(std::move(filled)), options_(options), ledger_(ledger) {}
+  ConversationReader(ForeignImage image, Placeholders filled, ForeignSet& set)
+      : image_(std::move(image)), filled_(std::move(filled)), set_(set) {}
 
   /// @throws LeftOut
   std::vector<ForeignImage> read(const std::vector<ChatTurn>& turns) {
@@ -27,7 +24,7 @@ class ConversationReader {
     for (const ChatTurn& turn : turns) {
       if (turn.role == Role::kSystem) {
         filled_.use_up(turn.text);
-        ledger_.note("system messages, which records cannot hold: set template.system");
+        set_.ledger.note("system messages, which records cannot hold: set template.system");
       } else if (turn.role == Role::kUser) {
         question_ = filled_.fill_question(turn.text);
         marked_name_ = unmark_names(question_);
@@ -45,15 +42,14 @@ class ConversationReader {
                     fmt::format("{} boxes for {} <bbox>", filled_.num_boxes(), filled_.num_used())};
     }
     if (records_.size() > 1)
-      ledger_.note("answers written as separate records, from conversations with several answers",
-                   std::ssize(records_));
+      set_.ledger.note(
+          "answers written as separate records, from conversations with several answers",
+          std::ssize(records_));
     return std::move(records_);
   }
 
  private:
-  ImportedAnswer read_text(const std::string& text) {
-    return read_answer(text, image_, options_, ledger_);
-  }
+  ImportedAnswer read_text(const std::string& text) { return read_answer(text, image_, set_); }
 
   void add_answer(const ChatTurn& turn) {
     const AnswerPlace place = find_written_answer(turn.text);
@@ -69,7 +65,7 @@ class ConversationReader {
         (think != turn.text.npos && mentions_geometry(turn.text.substr(0, think))))
       return start(image_).leave_out(reason::kSeveralLists,
                                      image_.where + ": boxes before the answer");
-    const Strings& words = options_.empty_answers;
+    const Strings& words = set_.options.empty_answers;
     const std::string word = python_strip(text.substr(0, text.find("</answer>")));
     const bool is_empty = contains(words, word);
     ImportedAnswer answer =
@@ -93,9 +89,9 @@ class ConversationReader {
     record.unit = num_boxes == 0           ? CoordUnit::kAnswer
                   : filled_.is_in_shares() ? CoordUnit::kShares
                                            : CoordUnit::kPixels;
-    const std::string name = !marked_name_.empty()
-                                 ? marked_name_
-                                 : find_name(options_.label_from_prompt, question_).value_or("");
+    const std::string name =
+        !marked_name_.empty() ? marked_name_
+                              : find_name(set_.options.label_from_prompt, question_).value_or("");
     for (ForeignObject& object : record.objects) {
       if (object.desc.empty()) object.desc = name;
     }
@@ -104,14 +100,13 @@ class ConversationReader {
   /// Begins a record with its question.
   ForeignImage& start(ForeignImage image) {
     ForeignImage& record = records_.emplace_back(std::move(image));
-    if (question_ != options_.usual_text) record.prompt = question_;
+    if (question_ != set_.options.usual_text) record.prompt = question_;
     return record;
   }
 
   ForeignImage image_;
   Placeholders filled_;
-  const ImportOptions& options_;
-  Ledger& ledger_;
+  ForeignSet& set_;
   std::vector<ForeignImage> records_;
   std::string question_;
   std::string marked_name_;  ///< name that the question has in marks
@@ -120,9 +115,33 @@ class ConversationReader {
 }  // namespace
 
 std::vector<ForeignImage> read_conversation(const std::vector<ChatTurn>& turns, ForeignImage image,
-                                            Placeholders filled, const ImportOptions& options,
-                                            Ledger& ledger) {
-  return ConversationReader(std::move(image), std::move(filled), options, ledger).read(turns);
+                                            Placeholders filled, ForeignSet& set) {
+  return ConversationReader(std::move(image), std::move(filled), set).read(turns);
+}
+
+std::optional<std::string> find_name(const std::string& pattern, const std::string& question) {
+  const size_t hole = pattern.find(kHole);
+  if (hole == pattern.npos) return std::nullopt;
+  const std::string text = lower_case(question), before = lower_case(pattern.substr(0, hole)),
+                    after = lower_case(pattern.substr(hole + kHole.size()));
+  size_t begin = text.find(before);
+  if (begin == text.npos) return std::nullopt;
+  begin += before.size();
+  const size_t end = after.empty() ? text.size() : text.find(after, begin);
+  if (end == text.npos) return std::nullopt;
+  std::string name = python_strip(question.substr(begin, end - begin));
+  return name.empty() ? std::nullopt : std::optional<std::string>(name);
+}
+
+void check_name_pattern(const std::string& pattern) {
+  const size_t hole = pattern.find(kHole);
+  if (pattern.empty() || (hole != pattern.npos && pattern.find(kHole, hole + 1) == pattern.npos &&
+                          pattern.size() > kHole.size()))
+    return;
+  throw config_error({.error = "the pattern needs one {} for the name",
+                      .where = "--label-from-prompt",
+                      .what = pattern,
+                      .fix = "write it such as \"Locate {} in\""});
 }
 
 }  // namespace rematch

@@ -1,9 +1,5 @@
-#include <nlohmann/json.hpp>
-
 #include "base/file.h"
-#include "tools/import/chat_record.h"
-#include "tools/import/foreign.h"
-#include "tools/import/json_value.h"
+#include "tools/import/chat_steps.h"
 #include "tools/import/source_files.h"
 
 namespace rematch {
@@ -27,25 +23,24 @@ std::string read_extra(const Json& record) {
 
 /// @throws LeftOut
 std::vector<ForeignImage> read_record(const Json& record, const std::string& path,
-                                      const std::string& where, const ImportOptions& options,
-                                      Ledger& ledger) {
+                                      const std::string& where, ForeignSet& set) {
   const ChatRecord chat = read_chat(record);
-  if (chat.has_own_size && options.scale.unit == StockScale::Unit::kResizedPixels)
+  if (chat.has_own_size && set.options.scale.unit == StockScale::Unit::kResizedPixels)
     throw LeftOut{"an image resized by its message, in answers of --scale pixels",
                   "\"resized_height\", \"max_pixels\" and the like"};
   ForeignImage image = image_of_record(record, chat.images.front(), path, where);
   image.extra = read_extra(record);
-  return read_conversation(chat.turns, std::move(image), Placeholders(record), options, ledger);
+  return read_conversation(chat.turns, std::move(image), Placeholders(record), set);
 }
 
 }  // namespace
 
 ForeignSet read_chat_files(const Strings& sources, const ImportOptions& options) {
-  ForeignSet set{.repeats_images = true, .assumed_form = BoxForm::kCorners};
+  ForeignSet set{.repeats_images = true, .assumed_form = BoxForm::kCorners, .options = options};
   read_files(find_files(sources, kForm, options), kForm, set,
              [&](const std::string& path, auto& images) {
                const auto read = [&](const Json& record, const std::string& where) {
-                 for (ForeignImage& image : read_record(record, path, where, options, set.ledger))
+                 for (ForeignImage& image : read_record(record, path, where, set))
                    images.push_back(std::move(image));
                };
                read_json_records(path, read_file(path), read, set.ledger);

@@ -1,13 +1,9 @@
-#include "tools/import/chat_record.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "tools/import/json_value.h"
-#include "tools/import/reasons.h"
+#include "tools/import/chat_steps.h"
 
 namespace rematch {
 namespace {
@@ -40,23 +36,23 @@ void add_images(const Json& value, Strings& images) {
 
 /// Reads a string, or a list of parts {"type": "text" | "image" | "image_url", …}.
 std::string read_content(const Json& message, ChatRecord& chat) {
-  const Json* content = find_member(message, {"content", "value"});
-  if (content != nullptr && content->is_string()) return content->get<std::string>();
-  if (content == nullptr || !content->is_array()) refuse("text or a list of parts", message);
+  const Json& content = member(message, {"content", "value"});
+  if (content.is_string()) return content.get<std::string>();
+  if (!content.is_array()) refuse("text or a list of parts", message);
   std::string text;
-  for (const Json& part : *content) {
+  for (const Json& part : content) {
     // columns of a table have all members in each part, null where they do not apply
-    const Json *words = find_member(part, "text"),
-               *image = find_member(part, {"image", "image_url", "path", "url"});
-    chat.has_own_size =
-        chat.has_own_size || find_member(part, {"resized_height", "resized_width", "min_pixels",
-                                                "max_pixels"}) != nullptr;
+    const Json &words = member(part, {"text"}),
+               &image = member(part, {"image", "image_url", "path", "url"}),
+               &size =
+                   member(part, {"resized_height", "resized_width", "min_pixels", "max_pixels"});
+    chat.has_own_size = chat.has_own_size || !size.is_null();
     // An image part without a path stands for an image of the record.
-    if (words != nullptr && words->is_string())
-      text += words->get<std::string>();
-    else if (words == nullptr && image != nullptr)
-      add_images(*image, chat.images);
-    else if (words != nullptr || text_member(part, {"type"}) != "image")
+    if (words.is_string())
+      text += words.get<std::string>();
+    else if (words.is_null() && !image.is_null())
+      add_images(image, chat.images);
+    else if (!words.is_null() || text_member(part, {"type"}) != "image")
       refuse("text or an image", part);
   }
   return text;
@@ -76,13 +72,12 @@ std::string clean_question(std::string text, int& num_marks) {
 /// @throws LeftOut for a record or a text that is not to be learned from
 void refuse_other_uses(const Json& record, const ChatRecord& chat) {
   for (const char* key : {"label", "kto_tag"}) {
-    const Json* verdict = find_member(record, key);
-    if (verdict != nullptr && (*verdict == false || *verdict == 0))
+    const Json& verdict = member(record, {key});
+    if (verdict == false || verdict == 0)
       throw LeftOut{reason::kOtherUse, "it is marked as a bad answer"};
   }
-  const Json* videos = find_member(record, {"videos", "video"});
-  if (videos != nullptr && !videos->empty() && *videos != "")
-    throw LeftOut{reason::kOtherUse, "it has a video"};
+  const Json& videos = member(record, {"videos", "video"});
+  if (!videos.empty() && videos != "") throw LeftOut{reason::kOtherUse, "it has a video"};
   for (const ChatTurn& turn : chat.turns) {
     const auto has = [&](const char* mark) { return turn.text.find(mark) != std::string::npos; };
     for (const char* mark : {"<tool_call>", "<tool_response>", "<video>"}) {
@@ -103,15 +98,14 @@ void refuse_other_uses(const Json& record, const ChatRecord& chat) {
 ChatRecord read_chat(const Json& record) {
   ChatRecord chat;
   for (const char* key : {"images", "image"}) {
-    if (const Json* value = find_member(record, key)) add_images(*value, chat.images);
+    if (const Json& value = member(record, {key}); !value.is_null()) add_images(value, chat.images);
   }
-  const Json* messages = find_member(record, {"messages", "conversations"});
-  if (messages == nullptr ? find_member(record, "objects") == nullptr : !messages->is_array())
+  const Json& messages = member(record, {"messages", "conversations"});
+  if (messages.is_null() ? member(record, {"objects"}).is_null() : !messages.is_array())
     refuse("\"messages\" or \"conversations\"", record);
-  for (const Json& message : messages != nullptr ? *messages : Json::array()) {
-    const Json *loss = find_member(message, "loss"), *weight = find_member(message, "weight");
+  for (const Json& message : messages) {
     ChatTurn turn{.role = read_role(message), .text = read_content(message, chat)};
-    turn.is_learned = !(loss != nullptr && *loss == false) && !(weight != nullptr && *weight == 0);
+    turn.is_learned = member(message, {"loss"}) != false && member(message, {"weight"}) != 0;
     if (turn.role == Role::kUser) turn.text = clean_question(turn.text, chat.num_marks);
     chat.turns.push_back(std::move(turn));
   }

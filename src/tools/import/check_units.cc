@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/terminal_text.h"
 #include "learn/data/units.h"
-#include "tools/import/reasons.h"
 
 namespace rematch {
 namespace {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.h"
@@ -144,9 +143,9 @@ std::optional<std::string> NamesById::find(const std::string& text, bool is_id) 
   return is_id ? std::nullopt : std::optional(text);
 }
 
-std::optional<std::string> NamesById::of_value(const Json* value) const {
+std::optional<std::string> NamesById::of_value(const Json& value) const {
   const std::optional<std::string> id = read_id(value);
-  return id ? find(*id, !value->is_string()) : "";
+  return id ? find(*id, !value.is_string()) : "";
 }
 
 }  // namespace rematch

@@ -30,7 +30,7 @@ class NamesById {
   /// The name of an id; nullopt for an id without one. A text that is not an id is a name itself.
   std::optional<std::string> find(const std::string& text, bool is_id) const;
   /// The same of a number or a text; "" for another value.
-  std::optional<std::string> of_value(const Json* value) const;
+  std::optional<std::string> of_value(const Json& value) const;
 
   bool operator==(const NamesById&) const = default;
 

@@ -1,16 +1,11 @@
 #include <fmt/core.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "base/file.h"
 #include "learn/data/foreign_file.h"
-#include "tools/import/foreign.h"
-#include "tools/import/geometry.h"
-#include "tools/import/json_value.h"
-#include "tools/import/marks.h"
-#include "tools/import/reasons.h"
+#include "tools/import/entry.h"
 #include "tools/import/source_files.h"
 
 namespace rematch {
@@ -26,9 +21,8 @@ constexpr const char* kLists[] = {"categories", "images", "annotations"};
 /// Reads one COCO file into a split.
 class CocoReader {
  public:
-  CocoReader(const std::string& path, const ImportOptions& options, ForeignSet& set,
-             std::vector<ForeignImage>& images)
-      : path_(path), options_(options), set_(set), images_(images), first_(images.size()) {}
+  CocoReader(const std::string& path, ForeignSet& set, std::vector<ForeignImage>& images)
+      : path_(path), set_(set), images_(images), first_(images.size()) {}
 
   void read(const Json& document) {
     for (const Json& category : document["categories"]) read_category(category);
@@ -50,7 +44,7 @@ class CocoReader {
   }
 
   void read_category(const Json& category) {
-    const std::optional<std::string> id = read_id(find_member(category, "id"));
+    const std::optional<std::string> id = read_id(member(category, {"id"}));
     const std::string name = text_member(category, {"name"}),
                       group = text_member(category, {"supercategory"});
     if (!id || name.empty()) return;
@@ -61,7 +55,7 @@ class CocoReader {
   }
 
   void read_image(const Json& entry, const std::string& where) {
-    const std::optional<std::string> id = read_id(find_member(entry, "id"));
+    const std::optional<std::string> id = read_id(member(entry, {"id"}));
     std::string name = text_member(entry, {"file_name", "filename", "path"});
     if (name.empty()) name = text_member(entry, {"coco_url", "flickr_url"});  // LVIS
     ForeignImage image = image_of_record(entry, name, path_, where);
@@ -74,51 +68,46 @@ class CocoReader {
     }
     // LVIS annotates some classes of each image only
     image.is_partial =
-        find_member(entry, {"neg_category_ids", "not_exhaustive_category_ids"}) != nullptr;
+        !member(entry, {"neg_category_ids", "not_exhaustive_category_ids"}).is_null();
     images_.push_back(std::move(image));
   }
 
   void read_annotation(const Json& annotation, const std::string& where) {
-    const auto found = by_id_.find(read_id(find_member(annotation, "image_id")).value_or(""));
+    const auto found = by_id_.find(read_id(member(annotation, {"image_id"})).value_or(""));
     if (found == by_id_.end()) {
       has_orphans_ = true;
       return set_.ledger.lose_record("an annotation whose image is not listed", where);
     }
     ForeignImage& image = images_[found->second];
-    const double mode = number_member(annotation, "bbox_mode").value_or(1);  // detectron2
+    const double mode = read_number(member(annotation, {"bbox_mode"})).value_or(1);  // detectron2
     ForeignEntry entry =
         read_entry(annotation, where, mode == 0 ? BoxForm::kCorners : BoxForm::kSides, set_.ledger);
-    if (entry.skipped == kCrowd && is_mask(annotation)) entry.skipped = nullptr;
     if (mode != 0 && mode != 1) entry.reason = "a box of a bbox_mode other than 0 and 1";
-    if (const auto id = read_id(find_member(annotation, "category_id"))) {
+    // CVAT, whose annotations have an attribute "occluded", marks each mask as a crowd
+    if (entry.skipped == kCrowd &&
+        !member(member(annotation, {"attributes"}), {"occluded"}).is_null()) {
+      entry.skipped = nullptr;
+      set_.ledger.note("masks of CVAT, which it marks as crowds, imported as objects");
+    }
+    if (const auto id = read_id(member(annotation, {"category_id"}))) {
       const auto name = names_.find(*id);
       if (name != names_.end()) entry.name = name->second;
       const std::string other = text_member(annotation, {"category_name"});
       if (!other.empty() && other != entry.name) entry.name = "";
       if (entry.name->empty() && entry.reason.empty()) entry.reason = reason::kNotListed;
     }
-    const Json *mask = find_member(annotation, "segmentation"),
-               *size = mask == nullptr ? nullptr : find_member(*mask, "size");
-    if (size != nullptr && size->is_array() && size->size() == 2)
-      image.state_size(&size->back(), &size->front());  // RLE: height, width
-    if (options_.polygons && mask != nullptr && mask->is_object())
+    const Json &mask = member(annotation, {"segmentation"}), &size = member(mask, {"size"});
+    if (size.is_array() && size.size() == 2)
+      image.state_size(size.back(), size.front());  // RLE: height, width
+    if (set_.options.polygons && mask.is_object())
       set_.ledger.note("masks replaced by their boxes");
     // an image that shows a member of a group ("animal") shows the group
     if (const auto group = group_of_.find(*entry.name); group != group_of_.end())
       image.doubtful.push_back(group->second);
-    image.add(entry, options_, set_.ledger);
-  }
-
-  /// CVAT, whose annotations have an attribute "occluded", marks each mask as a crowd.
-  bool is_mask(const Json& annotation) {
-    const Json* attributes = find_member(annotation, "attributes");
-    if (attributes == nullptr || find_member(*attributes, "occluded") == nullptr) return false;
-    set_.ledger.note("masks of CVAT, which it marks as crowds, imported as objects");
-    return true;
+    image.add(entry, set_);
   }
 
   const std::string& path_;
-  const ImportOptions& options_;
   ForeignSet& set_;
   std::vector<ForeignImage>& images_;
   size_t first_;                                        // image of this file
@@ -131,16 +120,15 @@ class CocoReader {
 }  // namespace
 
 ForeignSet read_coco_files(const Strings& sources, const ImportOptions& options) {
-  ForeignSet set{.assumed_form = BoxForm::kSides};
+  ForeignSet set{.assumed_form = BoxForm::kSides, .options = options};
   read_files(find_files(sources, kForm, options), kForm, set,
              [&](const std::string& path, auto& images) {
                const Json document = parse_written_json(read_file(path), path);
                for (const char* list : kLists) {
-                 const Json* found = find_member(document, list);
-                 if (found == nullptr || !found->is_array())
+                 if (!member(document, {list}).is_array())
                    refuse_source(kForm.command, path, fmt::format("it has no list \"{}\"", list));
                }
-               CocoReader(path, options, set, images).read(document);
+               CocoReader(path, set, images).read(document);
              });
   return set;
 }

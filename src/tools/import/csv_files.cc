@@ -1,17 +1,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_map>
 
 #include "base/text.h"
-#include "tools/import/class_names.h"
 #include "tools/import/csv_table.h"
-#include "tools/import/foreign.h"
-#include "tools/import/geometry.h"
-#include "tools/import/marks.h"
-#include "tools/import/reasons.h"
+#include "tools/import/entry.h"
 #include "tools/import/source_files.h"
 
 namespace rematch {
@@ -71,34 +66,31 @@ bool has_two_names(const CsvRow& row, const NamesById& names) {
 }
 
 /// The size and the box of a row for its image.
-void read_row(const CsvRow& row, const NamesById& names, const ImportOptions& options,
-              ForeignImage& image, const std::string& place, Ledger& ledger) {
+void read_row(const CsvRow& row, const std::string& place, ForeignImage& image, ForeignSet& set) {
   const BoxColumns* columns = find_box(row);
   const bool has_own_width =
       columns != nullptr && find_cell(row, columns->names[2]) == find_cell(row, "width");
   for (const std::string prefix : {"image", "img", ""}) {
     if (prefix.empty() && has_own_width) continue;
-    const Json width = cell_of(row, (prefix + "width").c_str()),
-               height = cell_of(row, (prefix + "height").c_str());
-    image.state_size(&width, &height);
+    image.state_size(cell_of(row, (prefix + "width").c_str()),
+                     cell_of(row, (prefix + "height").c_str()));
   }
   const std::string box = box_text(row, columns), written = cell_of(row, kClass);
-  if (box.empty() && written.empty()) return;                       // the image shows nothing
-  const bool is_id = names.is_empty() ? written.starts_with("/m/")  // OpenImages
-                                      : image.is_partial || parse_number(written).has_value();
-  ForeignEntry entry{.place = place + ": " + written, .name = names.find(written, is_id)};
+  if (box.empty() && written.empty()) return;                           // the image shows nothing
+  const bool is_id = set.names.is_empty() ? written.starts_with("/m/")  // OpenImages
+                                          : image.is_partial || parse_number(written).has_value();
+  ForeignEntry entry{.place = place + ": " + written, .name = set.names.find(written, is_id)};
   // letters would say what the numbers mean: {'xmin': 1, 'xmax': 20, …}
   const bool has_words = box.find_first_not_of("0123456789+-.eE ,;[]()") != box.npos;
   if (const Outline points = read_written_points(box); points.size() == 2 && !has_words)
     set_points(entry, points);
   entry.form = columns == nullptr ? BoxForm::kSides : columns->form;
-  read_marks(Json(row), entry, ledger);
-  if (has_two_names(row, names)) entry.reason = reason::kTwoNames;
-  image.add(entry, options, ledger);
+  read_marks(Json(row), entry, set.ledger);
+  if (has_two_names(row, set.names)) entry.reason = reason::kTwoNames;
+  image.add(entry, set);
 }
 
-void read_csv(const std::string& path, const NamesById& names, const ImportOptions& options,
-              ForeignSet& set, std::vector<ForeignImage>& images) {
+void read_csv(const std::string& path, ForeignSet& set, std::vector<ForeignImage>& images) {
   CsvTable table(path);
   const CsvRow& columns = table.columns;
   bool has_row = table.next();
@@ -129,19 +121,16 @@ void read_csv(const std::string& path, const NamesById& names, const ImportOptio
     if (table.has_more_cells())
       image.lose("a row with more cells than columns", place);
     else
-      read_row(row, names, options, image, place, set.ledger);
+      read_row(row, place, image, set);
   }
 }
 
 }  // namespace
 
 ForeignSet read_csv_files(const Strings& sources, const ImportOptions& options) {
-  ForeignSet set;
-  const NamesById names(options.names);
-  set.classes = names.in_order();
-  read_files(
-      find_files(sources, kForm, options), kForm, set,
-      [&](const std::string& path, auto& images) { read_csv(path, names, options, set, images); });
+  ForeignSet set{.options = options};
+  read_files(find_files(sources, kForm, options), kForm, set,
+             [&](const std::string& path, auto& images) { read_csv(path, set, images); });
   return set;
 }
 

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/import/geometry.h"
-#include "tools/import/reasons.h"
 
 namespace rematch {
 
@@ -26,13 +25,13 @@ bool are_far_apart(const std::array<double, 4>& box, const std::array<double, 4>
 
 }  // namespace
 
-void ForeignImage::state_size(const Json* width, const Json* height) {
-  const auto state = [this](int& side, const Json* stated) {
-    if (stated == nullptr || stated->is_null() || *stated == "") return;
-    const std::optional<double> number = read_number(*stated);
+void ForeignImage::state_size(const Json& width, const Json& height) {
+  const auto state = [this](int& side, const Json& stated) {
+    if (stated.is_null() || stated == "") return;
+    const std::optional<double> number = read_number(stated);
     if (!number)
       return leave_out(reason::kSizeUnreadable,
-                       fmt::format("{}: a side of {}", where, show_json(*stated)));
+                       fmt::format("{}: a side of {}", where, show_json(stated)));
     if (*number < 1) return;
     constexpr double kMost = std::numeric_limits<int>::max();
     const int px = static_cast<int>(std::lround(std::min(*number, kMost)));
@@ -44,11 +43,12 @@ void ForeignImage::state_size(const Json* width, const Json* height) {
   state(height_px, height);
 }
 
-void ForeignImage::add(const ForeignEntry& entry, const ImportOptions& options, Ledger& ledger) {
+void ForeignImage::add(const ForeignEntry& entry, ForeignSet& set) {
+  const ImportOptions& options = set.options;
   if (entry.skipped != nullptr) {
     has_crowds = true;
     doubtful.push_back(entry.name.value_or(""));
-    return ledger.note(entry.skipped);
+    return set.ledger.note(entry.skipped);
   }
   Outline points;
   bool is_whole = true;
@@ -73,7 +73,7 @@ void ForeignImage::add(const ForeignEntry& entry, const ImportOptions& options, 
   if (options.polygons && entry.rings.size() == 1 && is_whole)
     object.ring = points;
   else if (!entry.rings.empty() && (options.polygons || !entry.box))
-    ledger.note("outlines replaced by their boxes (--polygons keeps those of one ring)");
+    set.ledger.note("outlines replaced by their boxes (--polygons keeps those of one ring)");
   objects.push_back(std::move(object));
 }
 

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/output_file.h"
 #include "learn/data/stock_answer.h"
+#include "tools/import/class_names.h"
 #include "tools/import/ledger.h"
 
 namespace rematch {
@@ -43,7 +44,7 @@ struct LostObject {
   std::string place;   ///< "FILE:7: entry 2: …"
 };
 
-struct ImportOptions;
+struct ForeignSet;
 
 /// Unit of the coordinates of an image.
 enum class CoordUnit {
@@ -77,31 +78,14 @@ struct ForeignImage {
   /// Takes the sides that a row or record states, as numbers or texts; null, an empty text and
   /// numbers below 1 state none. All of them are compared with each other here, and with the image
   /// file later; a record with a side that is no number is left out.
-  void state_size(const Json* width, const Json* height);
+  void state_size(const Json& width, const Json& height);
   /// Adds an object, or counts it as lost or as a region that may show its class.
-  void add(const ForeignEntry& entry, const ImportOptions& options, Ledger& ledger);
+  void add(const ForeignEntry& entry, ForeignSet& set);
   void lose(const std::string& reason, const std::string& place) {
     lost.push_back({reason, place});
   }
   void leave_out(const std::string& reason, const std::string& place) {
     if (!defect) defect = {reason, place};
-  }
-};
-
-/// A data set of another program: splits by name, and counts of everything that was changed or left
-/// out.
-struct ForeignSet {
-  std::map<std::string, std::vector<ForeignImage>> splits;
-  Ledger ledger;
-  Strings sources;              ///< input files, which no output may replace
-  InputFiles also_read{};       ///< as `sources`: files of a model
-  Strings classes;              ///< in the order of the file; empty: the names that occur
-  bool repeats_images = false;  ///< conversations: an image may have several records
-  std::optional<BoxForm> assumed_form = {};  ///< of four numbers, where no format or option says it
-
-  /// True if no split has images.
-  bool is_empty() const {
-    return std::ranges::all_of(splits, [](const auto& split) { return split.second.empty(); });
   }
 };
 
@@ -125,6 +109,25 @@ struct ImportOptions {
 
   /// The split of a file of annotations.
   std::string split_name(const std::string& file) const;
+};
+
+/// A data set of another program: splits by name, and counts of everything that was changed or left
+/// out.
+struct ForeignSet {
+  std::map<std::string, std::vector<ForeignImage>> splits;
+  Ledger ledger;
+  Strings sources;              ///< input files, which no output may replace
+  InputFiles also_read{};       ///< as `sources`: files of a model
+  Strings classes;              ///< in the order of the file; empty: the names that occur
+  bool repeats_images = false;  ///< conversations: an image may have several records
+  std::optional<BoxForm> assumed_form = {};  ///< of four numbers, where no format or option says it
+  ImportOptions options = {};                ///< of its reader
+  NamesById names = {};                      ///< ImportOptions::names
+
+  /// True if no split has images.
+  bool is_empty() const {
+    return std::ranges::all_of(splits, [](const auto& split) { return split.second.empty(); });
+  }
 };
 
 /// Reads COCO instances: one file per split (guess_split), or a directory with these files,

@@ -6,22 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "tools/import/json_value.h"
-#include "tools/import/marks.h"
-#include "tools/import/reasons.h"
 
 namespace rematch {
-namespace {
-
-/// One outline of points, or a list of outlines.
-std::vector<Outline> read_rings(const Json& value) {
-  if (Outline ring = read_points(value); !ring.empty()) return {std::move(ring)};
-  std::vector<Outline> rings;
-  for (const Json& ring : value) rings.push_back(read_points(ring));
-  return rings;
-}
-
-}  // namespace
 
 std::array<double, 4> extent_of(const Outline& points) {
   const auto& [x, y] = points[0];
@@ -88,33 +74,6 @@ Outline read_written_points(std::string_view text) {
     at = text.find_first_of(kDigits.substr(0, 13), end);
   }
   return pair_up(numbers);
-}
-
-void set_points(ForeignEntry& entry, const Outline& points) {
-  if (points.size() == 2) entry.box = {points[0][0], points[0][1], points[1][0], points[1][1]};
-  if (points.size() >= 4) entry.rings = {points};
-}
-
-ForeignEntry read_entry(const Json& value, std::string place, BoxForm form, Ledger& ledger) {
-  ForeignEntry entry{.place = std::move(place)};
-  const Json *box = find_member(value, {"bbox_2d", "bbox", "box", "bboxes", "boxes"}),
-             *outline = find_member(value, {"segmentation", "points", "poly_2d", "poly", "polygon",
-                                            "polygon_2d", "quad"});
-  const bool has_box = box != nullptr && !box->empty();
-  if (has_box) set_points(entry, read_points(*box));
-  entry.form = has_box && box->front().is_array() ? BoxForm::kCorners : form;
-  if (has_box && box->size() == 5) entry.reason = reason::kRotated;
-  read_marks(value, entry, ledger);
-  if (has_box && !entry.box && entry.rings.empty() && entry.reason.empty())
-    entry.reason = reason::kNoBox;
-  // "points" of an entry with a box may be points in it
-  const bool is_counted = !has_box || outline == find_member(value, "segmentation");
-  if (outline != nullptr && outline->is_array() && is_counted) entry.rings = read_rings(*outline);
-  // three "points" may be three things to point at
-  const size_t fewest = outline == find_member(value, "points") ? 4 : 3;
-  if (!entry.box && entry.rings.size() == 1 && entry.rings[0].size() < fewest)
-    entry.reason = reason::kNoBox;
-  return entry;
 }
 
 }  // namespace rematch

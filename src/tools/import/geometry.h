@@ -1,15 +1,13 @@
 #pragma once
 #include <array>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/flow/clip_outline.h"
 #include "base/json.h"
-#include "tools/import/foreign.h"
 
-// The reader of geometry that all importers share.
+// The reader of numbers and points that all importers share.
 namespace rematch {
 
 /// The corners of the smallest box around points.
@@ -29,13 +27,5 @@ Outline read_points(const Json& value);
 
 /// The points of a text; all but numbers separates them. Empty for an odd number of numbers.
 Outline read_written_points(std::string_view text);
-
-/// Takes points as what their number says: two are the corners of a box, four or more an outline.
-void set_points(ForeignEntry& entry, const Outline& points);
-
-/// Box, outline and marks of a JSON object, by the names that COCO, Hugging Face and answers have
-/// for them.
-/// @param form  of four numbers; two points are corners
-ForeignEntry read_entry(const Json& value, std::string place, BoxForm form, Ledger& ledger);
 
 }  // namespace rematch

@@ -1,14 +1,7 @@
 #include <fmt/core.h>
 
-#include <nlohmann/json.hpp>
-
 #include "base/file.h"
-#include "tools/import/class_names.h"
-#include "tools/import/foreign.h"
-#include "tools/import/geometry.h"
-#include "tools/import/json_value.h"
-#include "tools/import/object_record.h"
-#include "tools/import/reasons.h"
+#include "tools/import/entry.h"
 #include "tools/import/source_files.h"
 
 namespace rematch {
@@ -33,52 +26,44 @@ Json transposed(const Json& columns) {
 
 /// The path of the one image of a record; "" without one.
 std::string read_image_name(const Json& record) {
-  const Json* name =
-      find_member(record, {"images", "image", "file_name", "image_path", "path", "filename"});
-  if (name != nullptr && name->is_array() && name->size() == 1) name = &name->front();
-  return name == nullptr ? "" : image_path_of(*name);
+  const Json& name =
+      member(record, {"images", "image", "file_name", "image_path", "path", "filename"});
+  return image_path_of(name.is_array() && name.size() == 1 ? name.front() : name);
 }
 
 }  // namespace
 
 ForeignImage read_object_record(const Json& record, const std::string& path,
-                                const std::string& where, BoxForm form, const NamesById& names,
-                                const ImportOptions& options, Ledger& ledger) {
+                                const std::string& where, BoxForm form, ForeignSet& set) {
   ForeignImage image = image_of_record(record, read_image_name(record), path, where);
-  const Json *objects = find_member(record, "objects"),
-             *boxes = objects == nullptr
-                          ? nullptr
-                          : find_member(*objects, {"bbox", "bboxes", "boxes", "box"});
-  if (image.name.empty() || objects == nullptr ||
-      !(objects->is_array() || (boxes != nullptr && boxes->is_array())))
+  const Json& objects = member(record, {"objects"});
+  if (image.name.empty() ||
+      !(objects.is_array() || member(objects, {"bbox", "bboxes", "boxes", "box"}).is_array()))
     throw LeftOut{reason::kDamagedRecord, "it needs \"file_name\", and \"objects\" with \"bbox\""};
   int number = 0;
-  for (const Json& object : objects->is_array() ? *objects : transposed(*objects)) {
+  for (const Json& object : objects.is_array() ? objects : transposed(objects)) {
     ForeignEntry entry =
-        read_entry(object, fmt::format("{}: object {}", where, ++number), form, ledger);
+        read_entry(object, fmt::format("{}: object {}", where, ++number), form, set.ledger);
     if (entry.box) entry.rings.clear();
-    entry.name =
-        names.of_value(name_member(object,
-                                   {"desc", "category", "categories", "label", "labels", "name",
-                                    "class", "category_id", "classes", "caption", "description"},
-                                   ledger));
-    image.add(entry, options, ledger);
+    entry.name = set.names.of_value(
+        name_member(object,
+                    {"desc", "category", "categories", "label", "labels", "name", "class",
+                     "category_id", "classes", "caption", "description"},
+                    set.ledger));
+    image.add(entry, set);
   }
   return image;
 }
 
 ForeignSet read_hf_files(const Strings& sources, const ImportOptions& options) {
-  ForeignSet set{.assumed_form = BoxForm::kSides};
-  const NamesById names(options.names);
-  set.classes = names.in_order();
-  read_files(
-      find_files(sources, kForm, options), kForm, set, [&](const std::string& path, auto& images) {
-        const auto read = [&](const Json& record, const std::string& where) {
-          images.push_back(
-              read_object_record(record, path, where, BoxForm::kSides, names, options, set.ledger));
-        };
-        read_json_records(path, read_file(path), read, set.ledger);
-      });
+  ForeignSet set{.assumed_form = BoxForm::kSides, .options = options};
+  read_files(find_files(sources, kForm, options), kForm, set,
+             [&](const std::string& path, auto& images) {
+               const auto read = [&](const Json& record, const std::string& where) {
+                 images.push_back(read_object_record(record, path, where, BoxForm::kSides, set));
+               };
+               read_json_records(path, read_file(path), read, set.ledger);
+             });
   return set;
 }
 

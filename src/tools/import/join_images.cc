@@ -18,7 +18,6 @@
 #include "learn/data/image_path.h"
 #include "model/vision/upright.h"
 #include "tools/import/image_search.h"
-#include "tools/import/reasons.h"
 
 namespace rematch {
 namespace {

@@ -3,65 +3,40 @@
 #include <fmt/core.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/text.h"
 #include "learn/data/foreign_file.h"
-#include "tools/import/geometry.h"
-#include "tools/import/reasons.h"
 #include "tools/import/source_files.h"
 
 namespace rematch {
 
-const Json* find_member(const Json& value, const char* key) {
-  if (!value.is_object()) return nullptr;
-  const auto found = value.find(key);
-  return found == value.end() || found->is_null() ? nullptr : &*found;
-}
-
-const Json* find_member(const Json& value, std::initializer_list<const char*> keys) {
+const Json& member(const Json& value, std::initializer_list<const char*> keys) {
+  static const Json kNone;
   for (const char* key : keys) {
-    if (const Json* member = find_member(value, key)) return member;
+    const auto found = value.is_object() ? value.find(key) : value.end();
+    if (found != value.end() && !found->is_null()) return *found;
   }
-  return nullptr;
+  return kNone;
 }
 
 std::string text_member(const Json& value, std::initializer_list<const char*> keys) {
-  const Json* member = find_member(value, keys);
-  return member != nullptr && member->is_string() ? member->get<std::string>() : "";
+  const Json& text = member(value, keys);
+  return text.is_string() ? text.get<std::string>() : "";
 }
 
-const Json* name_member(const Json& entry, std::initializer_list<const char*> keys,
-                        Ledger& ledger) {
-  const Json* name = find_member(entry, keys);
-  for (const char* key : keys) {
-    const Json* other = find_member(entry, key);
-    if (other != nullptr && other->is_string() && name->is_string() && *other != *name)
-      ledger.note(fmt::format("other names of named objects (\"{}\"), left out", key));
-  }
-  return name;
-}
-
-std::optional<std::string> read_id(const Json* value) {
-  if (value == nullptr) return std::nullopt;
-  if (value->is_string() && *value != "") return value->get<std::string>();
-  if (value->is_number_integer()) return value->dump();
-  if (value->is_number_float() && *value == std::floor(value->get<double>()))
-    return fmt::format("{:.0f}", value->get<double>());
+std::optional<std::string> read_id(const Json& value) {
+  if (value.is_string() && value != "") return value.get<std::string>();
+  if (value.is_number() && value == std::floor(value.get<double>()))
+    return value.is_number_integer() ? value.dump() : fmt::format("{:.0f}", value.get<double>());
   return std::nullopt;
-}
-
-std::optional<double> number_member(const Json& value, const char* key) {
-  const Json* member = find_member(value, key);
-  return member == nullptr ? std::nullopt : read_number(*member);
 }
 
 std::string image_path_of(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
-  if (find_member(value, "bytes") != nullptr) return "data:image/";
-  return text_member(value, {"path", "url", "file_name"});
+  return member(value, {"bytes"}).is_null() ? text_member(value, {"path", "url", "file_name"})
+                                            : "data:image/";
 }
 
 Json parse_record(std::string_view text) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,22 +11,14 @@
 // Looks at JSON that may have any shape.
 namespace rematch {
 
-/// A member; null if the value is not an object or the member is absent or null.
-const Json* find_member(const Json& value, const char* key);
-/// The first of several members that is there; null without one.
-const Json* find_member(const Json& value, std::initializer_list<const char*> keys);
-/// The text of the first member that is there; "" without one, or for another value.
+/// The first of several members that is there and not null; null without one, or if the value is
+/// not an object.
+const Json& member(const Json& value, std::initializer_list<const char*> keys);
+/// Its text; "" for another value.
 std::string text_member(const Json& value, std::initializer_list<const char*> keys);
 
-/// The name of an object: the first of several members that is there, null without one. Counts
-/// those that say another name.
-const Json* name_member(const Json& entry, std::initializer_list<const char*> keys, Ledger& ledger);
-
 /// An id as text: a whole number or a text; nullopt for other values.
-std::optional<std::string> read_id(const Json* value);
-
-/// A member that is a number, also as text ("100"); nullopt for other values.
-std::optional<double> number_member(const Json& value, const char* key);
+std::optional<std::string> read_id(const Json& value);
 
 /// The path of an image: a text, or a member of an object; "data:image/" for its bytes.
 std::string image_path_of(const Json& value);

@@ -1,15 +1,10 @@
 #include <fmt/core.h>
 
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/file.h"
 #include "learn/data/image_files.h"
-#include "tools/import/foreign.h"
-#include "tools/import/geometry.h"
-#include "tools/import/json_value.h"
-#include "tools/import/marks.h"
-#include "tools/import/reasons.h"
+#include "tools/import/entry.h"
 #include "tools/import/source_files.h"
 
 namespace rematch {
@@ -24,17 +19,16 @@ ForeignEntry read_shape(const Json& shape, std::string place, Groups& groups, Le
   constexpr const char* kOutlines[] = {"polygon", "oriented_rectangle", "rotation",
                                        "quadrilateral"};  // X-AnyLabeling
   ForeignEntry entry{.place = std::move(place)};
-  const Json *label = find_member(shape, "label"), *points_of = find_member(shape, "points"),
-             *group = find_member(shape, "group_id");
-  if (label != nullptr) entry.name = label->is_string() ? label->get<std::string>() : label->dump();
+  const Json &label = member(shape, {"label"}), &group = member(shape, {"group_id"});
+  if (!label.is_null()) entry.name = label.is_string() ? label.get<std::string>() : label.dump();
   if (*entry.name == "__ignore__") {
     entry.skipped = "regions marked to be ignored, left out";
     entry.name = "";
     return entry;
   }
-  const bool has_type = find_member(shape, "shape_type") != nullptr;
+  const bool has_type = !member(shape, {"shape_type"}).is_null();
   const std::string type = has_type ? text_member(shape, {"shape_type"}) : "polygon";
-  const Outline points = points_of == nullptr ? Outline() : read_points(*points_of);
+  const Outline points = read_points(member(shape, {"points"}));
   if (is_among(type, kOutlines)) {
     entry.rings = {points};
   } else if (type != "rectangle" && type != "mask") {
@@ -44,37 +38,34 @@ ForeignEntry read_shape(const Json& shape, std::string place, Groups& groups, Le
   }
   read_marks(shape, entry, ledger);
   if (entry.box && type != "rectangle") ledger.note("masks replaced by their boxes");
-  if (group != nullptr && !groups.insert({*entry.name, group->dump()}).second)
+  if (!group.is_null() && !groups.insert({*entry.name, group.dump()}).second)
     entry.reason = "a part of an object (group_id), which is to be one box";
   return entry;
 }
 
-ForeignImage read_annotation(const std::string& path, const ImportOptions& options,
-                             Ledger& ledger) {
+ForeignImage read_annotation(const std::string& path, ForeignSet& set) {
   const Json document = parse_record(read_file(path));
-  const Json* shapes = find_member(document, "shapes");
-  if (shapes == nullptr || !shapes->is_array())
-    throw LeftOut{reason::kDamagedRecord, "it has no list \"shapes\""};
+  const Json& shapes = member(document, {"shapes"});
+  if (!shapes.is_array()) throw LeftOut{reason::kDamagedRecord, "it has no list \"shapes\""};
   ForeignImage image = image_of_file(path);
   if (const std::string name = text_member(document, {"imagePath"}); !name.empty())
     image.name = name;
   image.has_pixels = !text_member(document, {"imageData"}).empty();
-  image.state_size(find_member(document, "imageWidth"), find_member(document, "imageHeight"));
+  image.state_size(member(document, {"imageWidth"}), member(document, {"imageHeight"}));
   Groups groups;
-  for (size_t i = 0; i < shapes->size(); ++i)
-    image.add(read_shape((*shapes)[i], fmt::format("{}: shapes[{}]", path, i), groups, ledger),
-              options, ledger);
+  for (size_t i = 0; i < shapes.size(); ++i)
+    image.add(read_shape(shapes[i], fmt::format("{}: shapes[{}]", path, i), groups, set.ledger),
+              set);
   return image;
 }
 
 }  // namespace
 
 ForeignSet read_labelme_dir(const std::string& directory, const ImportOptions& options) {
-  ForeignSet set;
-  read_files(find_files({directory}, kForm, options), kForm, set,
-             [&](const std::string& path, auto& images) {
-               images.push_back(read_annotation(path, options, set.ledger));
-             });
+  ForeignSet set{.options = options};
+  read_files(
+      find_files({directory}, kForm, options), kForm, set,
+      [&](const std::string& path, auto& images) { images.push_back(read_annotation(path, set)); });
   return set;
 }
 

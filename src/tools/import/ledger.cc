@@ -7,7 +7,6 @@
 
 #include "base/terminal_text.h"
 #include "base/text.h"
-#include "tools/import/reasons.h"
 
 namespace rematch {
 namespace {

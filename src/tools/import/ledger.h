@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/strings.h"
+#include "tools/import/reasons.h"
 
 namespace rematch {
 

@@ -11,7 +11,6 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "learn/data/added_texts.h"
-#include "tools/import/reasons.h"
 #include "tools/import/write_steps.h"
 
 namespace rematch {

@@ -1,12 +1,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "base/json.h"
-#include "tools/import/answer_reader.h"
-#include "tools/import/geometry.h"
-#include "tools/import/reasons.h"
+#include "tools/import/chat_steps.h"
 
 namespace rematch {
 namespace {
@@ -71,8 +67,7 @@ std::string unmark_names(std::string& question) {
   return num_names == 1 ? name : "";
 }
 
-void read_old_marks(std::string_view text, const ImportOptions& options, ImportedAnswer& answer,
-                    Ledger& ledger) {
+void read_old_marks(std::string_view text, ImportedAnswer& answer, ForeignSet& set) {
   answer.is_list = true;
   const auto place = [&](const std::string& inside) {
     return fmt::format("{}: {}", answer.image.where, show_json(inside));
@@ -91,7 +86,7 @@ void read_old_marks(std::string_view text, const ImportOptions& options, Importe
       ForeignEntry entry{.place = place(inside), .name = name};
       set_points(entry, points);
       if (end == text.npos) entry.reason = reason::kNoBox;  // it stays open
-      answer.image.add(entry, options, ledger);
+      answer.image.add(entry, set);
     }
   }
   if (!is_name_used) answer.image.lose(reason::kLateName, place(name));

@@ -1,14 +1,8 @@
-#include "tools/import/placeholders.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "tools/import/answer_reader.h"
-#include "tools/import/geometry.h"
-#include "tools/import/json_value.h"
-#include "tools/import/reasons.h"
+#include "tools/import/chat_steps.h"
 
 namespace rematch {
 namespace {
@@ -33,17 +27,16 @@ std::string fill(const std::string& text, const OnName& on_name, const OnBox& on
 }  // namespace
 
 Placeholders::Placeholders(const Json& record) {
-  const Json* objects = find_member(record, "objects");
-  if (objects == nullptr) return;
-  const Json *boxes = find_member(*objects, "bbox"), *names = find_member(*objects, "ref");
-  const std::string type = text_member(*objects, {"bbox_type"});
-  if (!objects->is_object() || (boxes != nullptr && !boxes->is_array()) ||
+  const Json &objects = member(record, {"objects"}), &boxes = member(objects, {"bbox"});
+  if (objects.is_null()) return;
+  const std::string type = text_member(objects, {"bbox_type"});
+  if (!objects.is_object() || !(boxes.is_null() || boxes.is_array()) ||
       !(type.empty() || type == "real" || type == "norm1" || type == "norm1000"))
     refuse("\"objects\" has no list \"bbox\" of the bbox_type real, norm1 or norm1000");
   divisor_ = type == "norm1" ? 1 : type == "norm1000" ? 1000 : 0;
-  has_boxes_ = boxes != nullptr;
-  if (has_boxes_) boxes_.assign(boxes->begin(), boxes->end());
-  for (const Json& name : names != nullptr ? *names : Json::array()) {
+  has_boxes_ = !boxes.is_null();
+  boxes_.assign(boxes.begin(), boxes.end());
+  for (const Json& name : member(objects, {"ref"})) {
     if (!name.is_string()) refuse("objects.ref is not a list of texts");
     names_.push_back(name.get<std::string>());
   }
@@ -66,8 +59,6 @@ std::string Placeholders::next_box() {
   }
   return box.is_array() ? box.dump() : "null";
 }
-
-size_t Placeholders::num_boxes() const { return boxes_.size(); }
 
 std::string Placeholders::fill_question(const std::string& text) {
   return fill(

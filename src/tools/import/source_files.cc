@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.h"
@@ -16,7 +15,6 @@
 #include "learn/data/foreign_file.h"
 #include "learn/data/image_files.h"
 #include "tools/import/json_value.h"
-#include "tools/import/reasons.h"
 
 namespace rematch {
 namespace {
@@ -169,6 +167,8 @@ SplitFiles find_files(const Strings& sources, const SourceForm& form,
 void read_files(
     const SplitFiles& splits, const SourceForm& form, ForeignSet& set,
     const std::function<void(const std::string& path, std::vector<ForeignImage>& images)>& read) {
+  set.names = NamesById(set.options.names);
+  set.classes = set.names.in_order();
   for (const auto& [split, files] : splits) {
     std::vector<ForeignImage>& images = set.splits[split];
     for (const fs::path& file : files) {
@@ -199,8 +199,8 @@ ForeignImage image_of_record(const Json& record, const std::string& name, const 
                              const std::string& where) {
   ForeignImage image = image_in(file, name, where);
   for (const std::string prefix : {"", "image_", "img_"})
-    image.state_size(find_member(record, (prefix + "width").c_str()),
-                     find_member(record, (prefix + "height").c_str()));
+    image.state_size(member(record, {(prefix + "width").c_str()}),
+                     member(record, {(prefix + "height").c_str()}));
   return image;
 }
 

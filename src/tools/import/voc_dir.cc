@@ -1,16 +1,12 @@
 #include <fmt/core.h>
 
-#include <nlohmann/json.hpp>
 #include <pugixml.hpp>
 #include <set>
 
 #include "base/file.h"
 #include "base/text.h"
 #include "learn/data/image_files.h"
-#include "tools/import/foreign.h"
-#include "tools/import/geometry.h"
-#include "tools/import/marks.h"
-#include "tools/import/reasons.h"
+#include "tools/import/entry.h"
 #include "tools/import/source_files.h"
 #include "tools/import/voc_xml.h"
 
@@ -64,7 +60,7 @@ SplitFiles read_lists(const std::string& root, ForeignSet& set) {
 /// Reads the annotations of a data set.
 class VocReader {
  public:
-  VocReader(const ImportOptions& options, Ledger& ledger) : options_(options), ledger_(ledger) {}
+  explicit VocReader(ForeignSet& set) : set_(set) {}
 
   ForeignImage read(const std::string& path) {
     ForeignImage image = image_of_file(path);
@@ -74,8 +70,8 @@ class VocReader {
   }
 
   /// Pixels are counted from 1 unless a box begins at 0, and the last pixel belongs to the box.
-  void shift(ForeignSet& set) const {
-    for (auto& [split, images] : set.splits) {
+  void shift() const {
+    for (auto& [split, images] : set_.splits) {
       for (ForeignImage& image : images) {
         for (ForeignObject& object : image.objects) {
           if (is_counted_from_0_ || !object.ring.empty()) continue;
@@ -93,10 +89,8 @@ class VocReader {
     if (database.find("roboflow") != database.npos || database == "Label Studio" ||
         child_text(root.child("owner"), "name") == "Label Studio")
       is_counted_from_0_ = true;
-    for (const pugi::xml_node size : root.children("size")) {
-      const Json width = child_text(size, "width"), height = child_text(size, "height");
-      image.state_size(&width, &height);
-    }
+    for (const pugi::xml_node size : root.children("size"))
+      image.state_size(child_text(size, "width"), child_text(size, "height"));
     int number = 0;
     for (const pugi::xml_node object : root.children("object")) {
       ForeignEntry entry{.place = fmt::format("{}: object {}", image.where, ++number)};
@@ -106,7 +100,7 @@ class VocReader {
         entry.reason = problem.reason == reason::kDamagedRecord ? reason::kNoBox : problem.reason;
         entry.place += ": " + problem.what;
       }
-      image.add(entry, options_, ledger_);
+      image.add(entry, set_);
     }
     if (const pugi::xml_node stray = root.find_node(is_stray_geometry))
       image.lose(reason::kNoBox,
@@ -131,29 +125,28 @@ class VocReader {
       is_counted_from_0_ = is_counted_from_0_ || (*entry.box)[0] == 0 || (*entry.box)[1] == 0;
     }
     for ([[maybe_unused]] const auto part : node.children("part"))
-      ledger_.note("parts of objects (<part>), left out");
+      set_.ledger.note("parts of objects (<part>), left out");
     Json marks;
     for (const char* mark : kMarks) marks[mark] = child_text(node, mark);
     for (const pugi::xml_node attribute : node.child("attributes").children())  // CVAT
       marks["attributes"][child_text(attribute, "name")] = child_text(attribute, "value");
-    read_marks(marks, entry, ledger_);
+    read_marks(marks, entry, set_.ledger);
   }
 
-  const ImportOptions& options_;
-  Ledger& ledger_;
+  ForeignSet& set_;
   bool is_counted_from_0_ = false;
 };
 
 }  // namespace
 
 ForeignSet read_voc_dir(const std::string& directory, const ImportOptions& options) {
-  ForeignSet set;
-  VocReader reader(options, set.ledger);
+  ForeignSet set{.options = options};
+  VocReader reader(set);
   SplitFiles files = read_lists(directory, set);
   if (files.empty()) files = find_files({directory}, kForm, options);
   read_files(files, kForm, set,
              [&](const std::string& path, auto& images) { images.push_back(reader.read(path)); });
-  reader.shift(set);
+  reader.shift();
   return set;
 }
 

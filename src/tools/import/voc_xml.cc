@@ -3,11 +3,10 @@
 #include <fmt/core.h>
 
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "learn/data/image_files.h"
-#include "tools/import/geometry.h"
+#include "tools/import/entry.h"
 
 namespace rematch {
 

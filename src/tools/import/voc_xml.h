@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/flow/clip_outline.h"
-#include "tools/import/reasons.h"
+#include "tools/import/ledger.h"
 
 // The XML of Pascal VOC. Each function throws LeftOut for what it cannot read.
 namespace rematch {

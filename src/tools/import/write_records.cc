@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "tools/import/foreign.h"
 #include "tools/import/make_record.h"
-#include "tools/import/reasons.h"
 #include "tools/import/write_steps.h"
 
 namespace rematch {

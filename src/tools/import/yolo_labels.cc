@@ -1,5 +1,3 @@
-#include "tools/import/yolo_labels.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -8,8 +6,8 @@
 
 #include "base/terminal_text.h"
 #include "tools/import/geometry.h"
-#include "tools/import/reasons.h"
 #include "tools/import/source_files.h"
+#include "tools/import/yolo_parts.h"
 
 namespace rematch {
 namespace {
@@ -79,7 +77,8 @@ void YoloLabels::read_line(const std::string& line, const std::string& place, Fo
   values.erase(values.begin());
   num_long_ += values.size() > kBox + 1;
   if (has_keypoints(values) && num_keypoints_++ == 0) first_keypoints_ = place;
-  ForeignEntry entry{.place = place, .name = names_.find(fmt::format("{:.0f}", class_id), true)};
+  ForeignEntry entry{.place = place,
+                     .name = set_.names.find(fmt::format("{:.0f}", class_id), true)};
   entry.form = BoxForm::kCentre;
   if (values.size() == kBox)
     entry.box = {values[0], values[1], values[2], values[3]};
@@ -91,15 +90,25 @@ void YoloLabels::read_line(const std::string& line, const std::string& place, Fo
   if (!is_whole(class_id) || class_id < 0 || !(entry.box || is_outline) ||
       std::ranges::any_of(values, is_far))
     entry.reason = reason::kOddLine;
-  image.add(entry, options_, ledger_);
+  image.add(entry, set_);
 }
 
 void YoloLabels::check() const {
   if (num_keypoints_ > 0 && 10 * num_keypoints_ >= 3 * num_long_)
-    refuse_source("from-yolo", first_keypoints_,
-                  fmt::format("boxes with keypoints, not outlines or turned boxes, in {} of {}",
-                              num_keypoints_, counted(num_long_, "line")),
-                  kBoxesOnly);
+    refuse_keypoints(first_keypoints_,
+                     fmt::format("boxes with keypoints, not outlines or turned boxes, in {} of {}",
+                                 num_keypoints_, counted(num_long_, "line")));
+}
+
+void refuse_yolo(const std::string& where, const std::string& what, const std::string& fix) {
+  refuse_source("from-yolo", where, what, fix);
+}
+
+void refuse_keypoints(const std::string& where, const std::string& what) {
+  refuse_yolo(
+      where, what,
+      "keep the first five numbers of each line (cut -d' ' -f1-5 FILE > NEW), and leave out "
+      "\"kpt_shape\"");
 }
 
 }  // namespace rematch

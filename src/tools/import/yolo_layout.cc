@@ -1,5 +1,3 @@
-#include "tools/import/yolo_layout.h"
-
 #include <fmt/core.h>
 #include <yaml-cpp/yaml.h>
 
@@ -11,14 +9,13 @@
 #include "base/text.h"
 #include "learn/data/image_files.h"
 #include "tools/import/source_files.h"
-#include "tools/import/yolo_labels.h"
+#include "tools/import/yolo_parts.h"
 
 namespace rematch {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kCommand = "from-yolo";
 constexpr const char* kYaml[] = {".yaml", ".yml"};
 // The first that is there counts: Label Studio numbers its classes by notes.json.
 constexpr const char* kNamesFiles[] = {"notes.json", "classes.txt", "obj.names"};
@@ -51,19 +48,19 @@ std::vector<fs::path> list_split_images(const fs::path& place, const fs::path& r
   return images;
 }
 
-YoloLayout read_yaml(const std::string& path, const ImportOptions& options, Ledger& ledger) {
+YoloLayout read_yaml(const std::string& path, ForeignSet& set) {
+  const ImportOptions& options = set.options;
   const YAML::Node yaml = read_yaml_file(path);
-  YoloLayout layout{
-      .source = path,
-      .names = options.names.empty() ? NamesById(yaml, path) : NamesById(options.names),
-      .is_yaml = true};
+  YoloLayout layout{.source = path, .is_yaml = true};
+  set.sources.push_back(path);
+  set.names = options.names.empty() ? NamesById(yaml, path) : NamesById(options.names);
   if (const YAML::Node shape = yaml["kpt_shape"]; shape && !shape.IsNull())
-    refuse_source(kCommand, path, "\"kpt_shape\" says that its lines have keypoints", kBoxesOnly);
-  const int64_t num_names = std::ssize(layout.names.in_order());
+    refuse_keypoints(path, "\"kpt_shape\" says that its lines have keypoints");
+  const int64_t num_names = std::ssize(set.names.in_order());
   const YAML::Node count = yaml["nc"];
   if (options.names.empty() && count && count.as<int64_t>(num_names) != num_names)
-    refuse_source(
-        kCommand, path,
+    refuse_yolo(
+        path,
         fmt::format("\"nc\" is {}, and there are {}", count.Scalar(), counted(num_names, "name")),
         "correct one of them; a comma may be missing");
   const fs::path beside = fs::path(path).parent_path();
@@ -77,13 +74,12 @@ YoloLayout read_yaml(const std::string& path, const ImportOptions& options, Ledg
          split.IsSequence() ? split.as<Strings>() : std::vector{split.as<std::string>()}) {
       const fs::path place = resolve(root, beside, entry);
       if (!fs::exists(place) && name == "test") {  // of some exports, which do not need it
-        ledger.note("split test, which the YAML lists but does not exist");
+        set.ledger.note("split test, which the YAML lists but does not exist");
         continue;
       }
       if (!fs::exists(place))
-        refuse_source(
-            kCommand, place.string(),
-            "it is neither a directory of images nor a text file of paths",
+        refuse_yolo(
+            place.string(), "it is neither a directory of images nor a text file of paths",
             "correct \"path\" and the splits in the YAML, or pass the directory of \"path\" "
             "with --images");
       layout.has_lists = layout.has_lists || !fs::is_directory(place);
@@ -92,7 +88,7 @@ YoloLayout read_yaml(const std::string& path, const ImportOptions& options, Ledg
     }
   }
   if (layout.images.empty())
-    refuse_source(kCommand, path, "none of train, val and test is set", "add train: images/train");
+    refuse_yolo(path, "none of train, val and test is set", "add train: images/train");
   return layout;
 }
 
@@ -105,9 +101,8 @@ std::string find_names_file(const std::string& root) {
     });
     for (const fs::path& path : found) {
       if (NamesById(path.string()) != NamesById(found[0].string()))
-        refuse_source(kCommand, root,
-                      fmt::format("{} and {} differ", found[0].string(), path.string()),
-                      "convert the folders one at a time, or name the right file with --names");
+        refuse_yolo(root, fmt::format("{} and {} differ", found[0].string(), path.string()),
+                    "convert the folders one at a time, or name the right file with --names");
     }
     if (!found.empty()) return found[0].string();
   }
@@ -115,20 +110,21 @@ std::string find_names_file(const std::string& root) {
 }
 
 /// The layout of a directory without YAML: splits by folders.
-YoloLayout find_layout(const std::string& root, const ImportOptions& options, ForeignSet& set) {
+YoloLayout find_layout(const std::string& root, ForeignSet& set) {
+  const ImportOptions& options = set.options;
   const std::string names = options.names.empty() ? find_names_file(root) : options.names;
   if (options.names.empty() && !names.empty()) {
     set.sources.push_back(names);
     set.ledger.note("file of class names found: " + names);
   }
-  YoloLayout layout{.source = root, .names = NamesById(names)};
+  set.names = NamesById(names);
+  YoloLayout layout{.source = root};
   const fs::path pictures = options.images_dir.empty() ? root : options.images_dir;
   for (fs::path& image : list_files(pictures, is_image_name)) {
     std::string split = options.split.empty() ? find_split_folder(image, pictures) : options.split;
     layout.images[split.empty() ? "train" : split].push_back(std::move(image));
   }
-  if (layout.images.empty())
-    refuse_source(kCommand, root, "the directory has no YAML, and no images", "");
+  if (layout.images.empty()) refuse_yolo(root, "the directory has no YAML, and no images");
   return layout;
 }
 
@@ -139,8 +135,8 @@ std::string find_yaml(const std::string& path) {
   for (const fs::directory_entry& entry : list_entries(path)) {
     if (!is_among(entry.path().extension().string(), kYaml)) continue;
     if (!found.empty())
-      refuse_source(kCommand, path, "the directory has several YAML files",
-                    fmt::format("give one of them: {}, {}", found, entry.path().string()));
+      refuse_yolo(path, "the directory has several YAML files",
+                  fmt::format("give one of them: {}, {}", found, entry.path().string()));
     found = entry.path().string();
   }
   return found;
@@ -148,12 +144,9 @@ std::string find_yaml(const std::string& path) {
 
 }  // namespace
 
-YoloLayout read_yolo_layout(const std::string& yaml_or_directory, const ImportOptions& options,
-                            ForeignSet& set) {
+YoloLayout read_yolo_layout(const std::string& yaml_or_directory, ForeignSet& set) {
   const std::string yaml = find_yaml(yaml_or_directory);
-  if (yaml.empty()) return find_layout(yaml_or_directory, options, set);
-  set.sources.push_back(yaml);
-  return read_yaml(yaml, options, set.ledger);
+  return yaml.empty() ? find_layout(yaml_or_directory, set) : read_yaml(yaml, set);
 }
 
 }  // namespace rematch

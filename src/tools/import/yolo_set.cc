@@ -8,17 +8,13 @@
 #include "base/terminal_text.h"
 #include "base/text.h"
 #include "learn/data/image_files.h"
-#include "tools/import/reasons.h"
 #include "tools/import/source_files.h"
-#include "tools/import/yolo_labels.h"
-#include "tools/import/yolo_layout.h"
+#include "tools/import/yolo_parts.h"
 
 namespace rematch {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kCommand = "from-yolo";
 
 /// Possible label files of an image: as in Ultralytics, the last folder `images` becomes
 /// `labels`, in any letter case; else next to it.
@@ -35,32 +31,29 @@ std::vector<fs::path> label_files(const fs::path& image) {
 }
 
 [[noreturn]] void refuse_unlabelled(const std::vector<fs::path>& images) {
-  refuse_source(kCommand, images.front().string(),
-                fmt::format("none of {} has a label file; this image's would be {}",
-                            counted(std::ssize(images), "image"),
-                            label_files(images.front()).front().string()),
-                "put the labels there, or remove the split from the YAML");
+  refuse_yolo(images.front().string(),
+              fmt::format("none of {} has a label file; this image's would be {}",
+                          counted(std::ssize(images), "image"),
+                          label_files(images.front()).front().string()),
+              "put the labels there, or remove the split");
 }
 
 /// Reads the images of a layout and their label files.
 class YoloReader {
  public:
-  YoloReader(const YoloLayout& layout, const ImportOptions& options, ForeignSet& set)
-      : layout_(layout), options_(options), set_(set), labels_(layout.names, options, set.ledger) {}
+  YoloReader(const YoloLayout& layout, ForeignSet& set)
+      : layout_(layout), set_(set), labels_(set) {}
 
   void read() {
-    bool has_any = false;
     for (const auto& [split, images] : layout_.images) {
       bool has_labels = images.empty();
       for (const fs::path& image : images)
         has_labels = read_image(image, set_.splits[split]) || has_labels;
-      if (layout_.is_yaml && !has_labels) refuse_unlabelled(images);
-      has_any = has_any || has_labels;
+      if (!has_labels) refuse_unlabelled(images);
     }
-    if (!has_any) refuse_unlabelled(layout_.images.begin()->second);
     leave_out_doubtful();
     labels_.check();
-    if (layout_.is_yaml && options_.names.empty()) check_class_lists();
+    if (layout_.is_yaml && set_.options.names.empty()) check_class_lists();
     if (!layout_.has_lists) check_other_texts();
   }
 
@@ -79,7 +72,7 @@ class YoloReader {
       labels_.read(labels, image);
       return true;
     }
-    if (options_.missing_labels_are_empty)
+    if (set_.options.missing_labels_are_empty)
       set_.ledger.note("images without a label file, imported as empty scenes");
     else
       image.leave_out(reason::kNoLabelFile, name);
@@ -104,9 +97,9 @@ class YoloReader {
     for (const auto& [labels, images] : images_of_) folders.insert(labels.parent_path());
     for (const fs::path& folder : folders) {
       const std::string list = (folder / "classes.txt").string();
-      if (fs::is_regular_file(list) && NamesById(list) != layout_.names)
-        refuse_source(kCommand, list, "its names are not those of the YAML",
-                      "remove the wrong one or name the right one: --names " + shell_word(list));
+      if (fs::is_regular_file(list) && NamesById(list) != set_.names)
+        refuse_yolo(list, "its names are not those of the YAML",
+                    "remove the wrong one or name the right one: --names " + shell_word(list));
     }
   }
 
@@ -127,17 +120,16 @@ class YoloReader {
       const auto first = std::ranges::find_if_not(
           lines, [](const std::string& line) { return line.empty() || line.starts_with('#'); });
       if (first == lines.end()) continue;
-      if (!layout_.is_yaml && options_.split.empty() && is_image_name(*first))
-        refuse_source(kCommand, path.string(), "it lists images, and no YAML says of which split",
-                      "write data.yaml there: train: train.txt / val: val.txt / names: [cat, dog, "
-                      "…]; or name one split for all images: --split train");
+      if (!layout_.is_yaml && set_.options.split.empty() && is_image_name(*first))
+        refuse_yolo(path.string(), "it lists images, and no YAML says of which split",
+                    "write data.yaml there: train: train.txt / val: val.txt / names: [cat, dog, "
+                    "…]; or name one split for all images: --split train");
       if (folders.contains(path.parent_path()) && is_yolo_label(*first))
         set_.ledger.lose_record("a label file without an image", path.string());
     }
   }
 
   const YoloLayout& layout_;
-  const ImportOptions& options_;
   ForeignSet& set_;
   YoloLabels labels_;
   std::map<fs::path, std::set<fs::path>> images_of_;  ///< by label file
@@ -146,14 +138,14 @@ class YoloReader {
 }  // namespace
 
 ForeignSet read_yolo_set(const std::string& yaml_or_directory, const ImportOptions& options) {
-  ForeignSet set{.assumed_form = BoxForm::kCentre};
+  ForeignSet set{.assumed_form = BoxForm::kCentre, .options = options};
   try {
-    const YoloLayout layout = read_yolo_layout(yaml_or_directory, options, set);
-    set.classes = layout.names.in_order();
-    YoloReader(layout, options, set).read();
+    const YoloLayout layout = read_yolo_layout(yaml_or_directory, set);
+    set.classes = set.names.in_order();
+    YoloReader(layout, set).read();
   } catch (const YAML::Exception& error) {
-    refuse_source(
-        kCommand, yaml_or_directory, error.what(),
+    refuse_yolo(
+        yaml_or_directory, error.what(),
         "give the data set's YAML: path, train and val are texts, names is a list or {0: cat, "
         "1: dog, …}");
   }

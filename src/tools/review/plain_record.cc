@@ -1,11 +1,7 @@
 #include "tools/review/plain_record.h"
 
-#include <nlohmann/json.hpp>
-
 #include "learn/data/image_files.h"
-#include "tools/import/class_names.h"
-#include "tools/import/json_value.h"
-#include "tools/import/object_record.h"
+#include "tools/import/entry.h"
 
 namespace rematch {
 namespace {
@@ -39,9 +35,8 @@ ForeignImage read_plain_record(Json record, const std::string& path, const std::
       }
     }
   }
-  Ledger ignored;
-  ForeignImage image = read_object_record(record, path, where, BoxForm::kCorners, NamesById(),
-                                          {.polygons = true}, ignored);
+  ForeignSet ignored{.options = {.polygons = true}};
+  ForeignImage image = read_object_record(record, path, where, BoxForm::kCorners, ignored);
   image.unit = CoordUnit::kShares;
   image.prompt = text_member(record, {"prompt"});
   for (const char* key :

@@ -1,0 +1,113 @@
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/import/entry.h"
+
+// The steps from a conversation to the objects of its answers.
+namespace rematch {
+
+/// A message of a conversation.
+struct ChatTurn {
+  enum class Role { kSystem, kUser, kAssistant };
+  Role role = Role::kUser;
+  std::string text;        ///< as written; a user's text is trimmed and has no image marks
+  bool is_learned = true;  ///< false: `loss` is false or `weight` is 0
+};
+
+/// A conversation record: `messages` (role, content) or `conversations` (from, value).
+struct ChatRecord {
+  std::vector<ChatTurn> turns;
+  Strings images;             ///< paths in `image`, `images` and message parts, as written
+  int num_marks = 0;          ///< image marks in the user's texts
+  bool has_own_size = false;  ///< a part says how its image is resized
+};
+
+/// Reads a conversation; of a record with `objects` alone it has no turns.
+/// @throws LeftOut for one that is not for training, or that cannot be read
+ChatRecord read_chat(const Json& record);
+
+/// ms-swift's `objects` of a record: names and boxes, which fill the places `<ref-object>` and
+/// `<bbox>` in the texts of the record, each in its own order. All functions throw LeftOut for
+/// names and boxes that do not pair.
+class Placeholders {
+ public:
+  /// Reads `ref`, `bbox` and `bbox_type` of `objects`.
+  explicit Placeholders(const Json& record);
+
+  bool has_boxes() const { return has_boxes_; }
+  size_t num_boxes() const { return boxes_.size(); }
+  size_t num_used() const { return next_box_; }
+  bool is_in_shares() const { return divisor_ != 0; }
+
+  /// Fills the names of a question in, which has no boxes.
+  std::string fill_question(const std::string& text);
+  /// Fills the names of a system message in: they name no box.
+  void use_up(const std::string& system);
+  /// Fills a text of the assistant in: JSON with its numbers, a caption as `<ref>…</ref><box>…
+  /// </box>`. Without `<ref-object>` in a caption, names and boxes pair one to one, or one name
+  /// stands for all.
+  std::string fill_answer(const std::string& text);
+  /// All boxes, as a caption that mentions each.
+  std::string fill_all();
+
+ private:
+  const std::string& next_name();
+  std::string next_box();
+
+  Strings names_;
+  std::vector<Json> boxes_;
+  bool has_boxes_ = false;
+  double divisor_ = 0;  ///< 0: pixels; else what makes the numbers shares of the sides
+  size_t next_name_ = 0, next_box_ = 0;
+};
+
+/// Reads the answers of a conversation, each with the question before it.
+/// @param image   that of the record
+/// @param filled  the names and boxes for the places in its texts
+/// @throws LeftOut
+std::vector<ForeignImage> read_conversation(const std::vector<ChatTurn>& turns, ForeignImage image,
+                                            Placeholders filled, ForeignSet& set);
+
+/// An image with the objects of an answer, in the unit of its numbers.
+struct ImportedAnswer {
+  ForeignImage image;
+  bool is_list = false;                                  ///< of boxes, perhaps an empty one
+  std::string reason = reason::kNotAList, problem = {};  ///< why it is not
+
+  size_t num_entries() const { return image.objects.size() + image.lost.size(); }
+};
+
+/// Reads the text of an answer: the wrappers of BEHAVIOUR 19.4, entries without a list around them,
+/// one entry a line, and the older marks `<ref>`, `<box>`, `<|object_ref_start|>`, `<|box_start|>`.
+/// @param text  after a think block (AnswerPlace::start)
+/// @param image  that of the answer
+ImportedAnswer read_answer(std::string_view text, const ForeignImage& image, ForeignSet& set);
+
+/// True if the text has a member of a geometry, or a list of two numbers or more.
+bool has_written_box(std::string_view text);
+/// The same, or old marks of a geometry.
+bool mentions_geometry(std::string_view text);
+
+/// True for an answer in the marks of older models: `<ref>…</ref><box>(x1,y1),(x2,y2)</box>`, or
+/// `<|object_ref_start|>…<|box_start|>…<|box_end|>`.
+bool has_old_marks(std::string_view text);
+
+/// Removes the marks of names from a question: "Find <ref>a cat</ref>" becomes "Find a cat".
+/// @return the name if there is exactly one, else ""
+std::string unmark_names(std::string& question);
+
+/// Reads such an answer. Four numbers are a box, eight or more an outline; a box belongs to the
+/// last name before it.
+void read_old_marks(std::string_view text, ImportedAnswer& answer, ForeignSet& set);
+
+/// The name in a question by a pattern with "{}" for it, e.g. "Locate {} in": the shortest text
+/// between the two parts, trimmed. Letter case of the parts does not matter.
+/// @return nullopt if the question does not fit
+std::optional<std::string> find_name(const std::string& pattern, const std::string& question);
+
+/// @throws UserError (configuration) for a pattern without "{}", or with several
+void check_name_pattern(const std::string& pattern);
+
+}  // namespace rematch

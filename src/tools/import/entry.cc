@@ -1,0 +1,94 @@
+#include "tools/import/entry.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "learn/data/image_files.h"
+
+namespace rematch {
+namespace {
+
+/// True for a number of degrees, also with a unit ("30 deg"); words such as "front" are none.
+bool is_turned(const Json& angle) {
+  return read_number(angle).value_or(angle.dump().find_first_of("123456789") + 1) != 0;
+}
+
+/// True for a flag such as COCO's `iscrowd`: true, a number above 0 (OpenImages writes -1 for
+/// unknown), also as text, or "yes".
+bool is_set(const Json& flag) {
+  constexpr const char* kYes[] = {"true", "yes", "y", "t", "on"};
+  if (flag.is_boolean()) return flag.get<bool>();
+  if (const std::optional<double> number = read_number(flag)) return *number > 0;
+  return flag.is_string() && is_among(flag.get<std::string>(), kYes);
+}
+
+bool is_below_1(const Json& score) { return read_number(score).value_or(1) < 1; }
+
+/// One outline of points, or a list of outlines.
+std::vector<Outline> read_rings(const Json& value) {
+  if (Outline ring = read_points(value); !ring.empty()) return {std::move(ring)};
+  std::vector<Outline> rings;
+  for (const Json& ring : value) rings.push_back(read_points(ring));
+  return rings;
+}
+
+}  // namespace
+
+void read_marks(const Json& value, ForeignEntry& entry, Ledger& ledger) {
+  const auto has = [&](std::initializer_list<const char*> keys, bool (*fits)(const Json&)) {
+    return std::ranges::any_of(keys, [&](const char* key) {
+      for (const Json* holder :
+           {&value, &member(value, {"attributes"}), &member(value, {"flags"})}) {
+        const Json& mark = member(*holder, {key});
+        if (!mark.is_null() && mark != "" && fits(mark)) return true;
+      }
+      return false;
+    });
+  };
+  if (has({"iscrowd", "is_crowd", "isgroupof"}, is_set)) entry.skipped = kCrowd;
+  if (has({"ignore"}, is_set)) entry.skipped = "objects marked to be ignored, left out";
+  if (has({"difficult"}, is_set)) ledger.note("objects marked difficult, kept");
+  if (has({"score", "confidence"}, is_below_1))
+    ledger.note("objects with a score (predictions?), kept as truth");
+  if (entry.box && has({"rotation", "angle", "theta"}, is_turned)) entry.reason = reason::kRotated;
+}
+
+void set_points(ForeignEntry& entry, const Outline& points) {
+  if (points.size() == 2) entry.box = {points[0][0], points[0][1], points[1][0], points[1][1]};
+  if (points.size() >= 4) entry.rings = {points};
+}
+
+ForeignEntry read_entry(const Json& value, std::string place, BoxForm form, Ledger& ledger) {
+  ForeignEntry entry{.place = std::move(place)};
+  const Json &box = member(value, {"bbox_2d", "bbox", "box", "bboxes", "boxes"}),
+             &points = member(value, {"points"}), &mask = member(value, {"segmentation"}),
+             &outline = member(value, {"segmentation", "points", "poly_2d", "poly", "polygon",
+                                       "polygon_2d", "quad"});
+  const bool has_box = !box.empty();
+  set_points(entry, read_points(box));
+  entry.form = has_box && box.front().is_array() ? BoxForm::kCorners : form;
+  if (has_box && !entry.box && entry.rings.empty()) entry.reason = reason::kNoBox;
+  if (has_box && box.size() == 5) entry.reason = reason::kRotated;
+  read_marks(value, entry, ledger);
+  // "points" of an entry with a box may be points in it
+  if (outline.is_array() && (!has_box || &outline == &mask)) entry.rings = read_rings(outline);
+  // three "points" may be three things to point at
+  const size_t fewest = &outline == &points ? 4 : 3;
+  if (!entry.box && entry.rings.size() == 1 && entry.rings[0].size() < fewest)
+    entry.reason = reason::kNoBox;
+  return entry;
+}
+
+const Json& name_member(const Json& entry, std::initializer_list<const char*> keys,
+                        Ledger& ledger) {
+  const Json& name = member(entry, keys);
+  for (const char* key : keys) {
+    const Json& other = member(entry, {key});
+    if (other.is_string() && name.is_string() && other != name)
+      ledger.note(fmt::format("other names of named objects (\"{}\"), left out", key));
+  }
+  return name;
+}
+
+}  // namespace rematch
