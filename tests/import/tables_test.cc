@@ -76,7 +76,7 @@ TEST_F(TablesTest, ANumberWithoutANameAndAFileOfNamesThatIsNotThereAreTold) {
   write_image("b.png");
   EXPECT_EQ(test::records_lost(
                 csv(kHeader + "a.png,1,2,30,40,7\nb.png,1,2,30,40,0\n", {.names = "cat,dog"}),
-                reason::kNotAmongNames),
+                reason::kUnknownClass),
             1);
   const UserError error = test::catch_user_error(
       [&] { csv(kHeader + "a.png,1,2,30,40,0\n", {.names = "clases.txt"}); });

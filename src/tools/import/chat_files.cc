@@ -36,16 +36,16 @@ std::vector<ForeignImage> read_record(const Json& record, const std::string& pat
 }  // namespace
 
 ForeignSet read_chat_files(const Strings& sources, const ImportOptions& options) {
-  ForeignSet set{.repeats_images = true, .assumed_form = BoxForm::kCorners, .options = options};
-  read_files(find_files(sources, kForm, options), kForm, set,
-             [&](const std::string& path, auto& images) {
-               const auto read = [&](const Json& record, const std::string& where) {
-                 for (ForeignImage& image : read_record(record, path, where, set))
-                   images.push_back(std::move(image));
-               };
-               read_json_records(path, read_file(path), read, set.ledger);
-             });
-  return set;
+  return read_sources(
+      sources, kForm,
+      {.repeats_images = true, .assumed_form = BoxForm::kCorners, .options = options},
+      [](const std::string& path, ForeignSet& set, auto& images) {
+        const auto read = [&](const Json& record, const std::string& where) {
+          for (ForeignImage& image : read_record(record, path, where, set))
+            images.push_back(std::move(image));
+        };
+        read_json_records(path, read_file(path), read, set.ledger);
+      });
 }
 
 }  // namespace rematch

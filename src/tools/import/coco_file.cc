@@ -16,7 +16,6 @@ bool has_annotations(const std::filesystem::path& file) {
 }
 
 constexpr SourceForm kForm = {.command = "from-coco", .ending = ".json", .fits = has_annotations};
-constexpr const char* kLists[] = {"categories", "images", "annotations"};
 
 /// Reads one COCO file into a split.
 class CocoReader {
@@ -117,20 +116,20 @@ class CocoReader {
   bool has_orphans_ = false;  // an annotation names no listed image
 };
 
+void read_coco(const std::string& path, ForeignSet& set, std::vector<ForeignImage>& images) {
+  const Json document = parse_written_json(read_file(path), path);
+  for (const char* list : {"categories", "images", "annotations"}) {
+    if (!member(document, {list}).is_array())
+      refuse_source(kForm.command, path, fmt::format("it has no list \"{}\"", list));
+  }
+  CocoReader(path, set, images).read(document);
+}
+
 }  // namespace
 
 ForeignSet read_coco_files(const Strings& sources, const ImportOptions& options) {
-  ForeignSet set{.assumed_form = BoxForm::kSides, .options = options};
-  read_files(find_files(sources, kForm, options), kForm, set,
-             [&](const std::string& path, auto& images) {
-               const Json document = parse_written_json(read_file(path), path);
-               for (const char* list : kLists) {
-                 if (!member(document, {list}).is_array())
-                   refuse_source(kForm.command, path, fmt::format("it has no list \"{}\"", list));
-               }
-               CocoReader(path, set, images).read(document);
-             });
-  return set;
+  return read_sources(sources, kForm, {.assumed_form = BoxForm::kSides, .options = options},
+                      read_coco);
 }
 
 }  // namespace rematch

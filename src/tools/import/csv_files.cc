@@ -128,10 +128,7 @@ void read_csv(const std::string& path, ForeignSet& set, std::vector<ForeignImage
 }  // namespace
 
 ForeignSet read_csv_files(const Strings& sources, const ImportOptions& options) {
-  ForeignSet set{.options = options};
-  read_files(find_files(sources, kForm, options), kForm, set,
-             [&](const std::string& path, auto& images) { read_csv(path, set, images); });
-  return set;
+  return read_sources(sources, kForm, {.options = options}, read_csv);
 }
 
 }  // namespace rematch

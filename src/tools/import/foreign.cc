@@ -59,16 +59,15 @@ void ForeignImage::add(const ForeignEntry& entry, ForeignSet& set) {
   is_whole = is_whole && points.size() >= 3;
   const std::string reason = !entry.reason.empty()     ? entry.reason
                              : !entry.box && !is_whole ? reason::kNoBox
-                             : entry.name              ? ""
-                             : options.names.empty()   ? reason::kUnknownClass
-                                                       : reason::kNotAmongNames;
+                             : !entry.name             ? reason::kUnknownClass
+                                                       : "";
   if (!reason.empty()) return lose(reason, entry.place);
   const BoxForm form = options.boxes.value_or(entry.form);
-  const auto [x0, y0, x1, y1] = entry.box ? to_corners(*entry.box, form) : extent_of(points);
+  const std::array<double, 4> box = entry.box ? to_corners(*entry.box, form) : extent_of(points);
+  const auto [x0, y0, x1, y1] = box;
   if (form != BoxForm::kCorners && (x1 < x0 || y1 < y0)) return lose(reason::kSwapped, entry.place);
-  if (entry.box && is_whole && !options.boxes && are_far_apart({x0, y0, x1, y1}, extent_of(points)))
-    return lose(form == BoxForm::kCorners ? reason::kOtherCorners : reason::kOtherOutline,
-                entry.place);
+  if (entry.box && is_whole && !options.boxes && are_far_apart(box, extent_of(points)))
+    return lose(reason::kOtherOutline, entry.place);
   ForeignObject object{.desc = *entry.name, .x0 = x0, .y0 = y0, .x1 = x1, .y1 = y1};
   if (options.polygons && entry.rings.size() == 1 && is_whole)
     object.ring = points;

@@ -1,5 +1,4 @@
 #pragma once
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -106,9 +105,6 @@ struct ImportOptions {
   std::string usual_text;                 ///< user text that records omit from `prompt`
   bool prompt_classes = false;            ///< lists class names in the prompt (write_steps.h)
   double negatives = 0;  ///< share of the listed names that the image does not show
-
-  /// The split of a file of annotations.
-  std::string split_name(const std::string& file) const;
 };
 
 /// A data set of another program: splits by name, and counts of everything that was changed or left
@@ -123,11 +119,6 @@ struct ForeignSet {
   std::optional<BoxForm> assumed_form = {};  ///< of four numbers, where no format or option says it
   ImportOptions options = {};                ///< of its reader
   NamesById names = {};                      ///< ImportOptions::names
-
-  /// True if no split has images.
-  bool is_empty() const {
-    return std::ranges::all_of(splits, [](const auto& split) { return split.second.empty(); });
-  }
 };
 
 /// Reads COCO instances: one file per split (guess_split), or a directory with these files,

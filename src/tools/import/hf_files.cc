@@ -56,15 +56,14 @@ ForeignImage read_object_record(const Json& record, const std::string& path,
 }
 
 ForeignSet read_hf_files(const Strings& sources, const ImportOptions& options) {
-  ForeignSet set{.assumed_form = BoxForm::kSides, .options = options};
-  read_files(find_files(sources, kForm, options), kForm, set,
-             [&](const std::string& path, auto& images) {
-               const auto read = [&](const Json& record, const std::string& where) {
-                 images.push_back(read_object_record(record, path, where, BoxForm::kSides, set));
-               };
-               read_json_records(path, read_file(path), read, set.ledger);
-             });
-  return set;
+  return read_sources(
+      sources, kForm, {.assumed_form = BoxForm::kSides, .options = options},
+      [](const std::string& path, ForeignSet& set, auto& images) {
+        const auto read = [&](const Json& record, const std::string& where) {
+          images.push_back(read_object_record(record, path, where, BoxForm::kSides, set));
+        };
+        read_json_records(path, read_file(path), read, set.ledger);
+      });
 }
 
 }  // namespace rematch

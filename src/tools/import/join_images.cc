@@ -149,9 +149,8 @@ void join_images(ForeignSet& set, const std::string& images_dir) {
     }
   }
   images_of.finish(set.ledger);
-  if (images_of.num_turned > 0)
-    set.ledger.note("photos stored turned (EXIF), annotated and trained on as viewers show them",
-                    images_of.num_turned);
+  set.ledger.note("photos stored turned (EXIF), annotated and trained on as viewers show them",
+                  images_of.num_turned);
 }
 
 }  // namespace rematch

@@ -43,11 +43,11 @@ ForeignEntry read_shape(const Json& shape, std::string place, Groups& groups, Le
   return entry;
 }
 
-ForeignImage read_annotation(const std::string& path, ForeignSet& set) {
+void read_annotation(const std::string& path, ForeignSet& set, std::vector<ForeignImage>& images) {
   const Json document = parse_record(read_file(path));
   const Json& shapes = member(document, {"shapes"});
   if (!shapes.is_array()) throw LeftOut{reason::kDamagedRecord, "it has no list \"shapes\""};
-  ForeignImage image = image_of_file(path);
+  ForeignImage& image = images.emplace_back(image_of_file(path));
   if (const std::string name = text_member(document, {"imagePath"}); !name.empty())
     image.name = name;
   image.has_pixels = !text_member(document, {"imageData"}).empty();
@@ -56,17 +56,12 @@ ForeignImage read_annotation(const std::string& path, ForeignSet& set) {
   for (size_t i = 0; i < shapes.size(); ++i)
     image.add(read_shape(shapes[i], fmt::format("{}: shapes[{}]", path, i), groups, set.ledger),
               set);
-  return image;
 }
 
 }  // namespace
 
 ForeignSet read_labelme_dir(const std::string& directory, const ImportOptions& options) {
-  ForeignSet set{.options = options};
-  read_files(
-      find_files({directory}, kForm, options), kForm, set,
-      [&](const std::string& path, auto& images) { images.push_back(read_annotation(path, set)); });
-  return set;
+  return read_sources({directory}, kForm, {.options = options}, read_annotation);
 }
 
 }  // namespace rematch

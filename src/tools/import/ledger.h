@@ -43,7 +43,9 @@ class Ledger {
   /// @param where  place of the record
   void attempt(const std::string& where, const std::function<void()>& read);
   /// Counts a change that loses nothing, e.g. "boxes clipped to the image".
-  void note(const std::string& what, int64_t count = 1) { notes_[what] += count; }
+  void note(const std::string& what, int64_t count = 1) {
+    if (count > 0) notes_[what] += count;
+  }
 
   const Losses& records() const { return records_; }
   const Losses& objects() const { return objects_; }

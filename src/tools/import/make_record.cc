@@ -1,5 +1,3 @@
-#include "tools/import/make_record.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -25,13 +23,7 @@ std::string clean_desc(std::string text) {
   return python_strip(text);
 }
 
-/// The bins that an object becomes, or the reason why it has none.
-struct MadeObject {
-  const char* reason = nullptr;
-  std::vector<int> bins = {};
-  bool is_clipped = false, is_flat = false;
-};
-
+/// The reason why an object cannot be written in the numbers that it has; null for none.
 const char* find_defect(const ForeignObject& object, double width, double height, bool is_answer) {
   const auto& [desc, x0, y0, x1, y1, ring] = object;
   for (const double number : {x0, y0, x1, y1}) {
@@ -47,102 +39,86 @@ const char* find_defect(const ForeignObject& object, double width, double height
   return !is_answer && is_outside ? reason::kOutside : nullptr;
 }
 
-MadeObject make_object(const ForeignObject& object, const NumberScale& scale, bool is_answer) {
-  const auto& [desc, x0, y0, x1, y1, ring] = object;
-  const double width = scale.x, height = scale.y, slack_x = kSlack * width,
-               slack_y = kSlack * height;
-  MadeObject made{.reason = find_defect(object, width, height, is_answer)};
-  if (made.reason != nullptr) return made;
-  made.is_clipped = !is_answer && (x0 < -slack_x || y0 < -slack_y || x1 > width + slack_x ||
-                                   y1 > height + slack_y);
-  const Outline inside =
-      ring.empty() ? Outline{{x0, y0}, {x1, y1}} : clip_outline(ring, {0, 0}, {width, height});
-  std::vector<int>& bins = made.bins;
-  std::set<int> xs, ys;
-  for (const auto& [x, y] : inside) {
-    const int bin_x = scale.bin(x, 0), bin_y = scale.bin(y, 1);
-    const bool repeats = inside.size() != ring.size() && bins.size() >= 2 && !ring.empty() &&
-                         bins[bins.size() - 2] == bin_x && bins.back() == bin_y;
-    if (!repeats) bins.insert(bins.end(), {bin_x, bin_y});
-    xs.insert(bin_x);
-    ys.insert(bin_y);
-  }
-  made.is_flat = xs.size() == 1 || ys.size() == 1;
-  if (!ring.empty() && bins.size() < 6)
-    made.reason = reason::kOutside;
-  else if (made.is_flat && !is_answer)
-    made.reason = reason::kThin;
-  return made;
-}
-
-/// The reason to leave out the record of an image, whatever objects it has.
-std::optional<LostObject> find_image_defect(const ForeignImage& image,
-                                            const ForbiddenTexts& forbidden) {
-  if (image.defect) return image.defect;
-  const char* reason = nullptr;
-  if (image.has_crowds && image.objects.empty() && image.lost.empty())
-    reason = reason::kCrowdsOnly;  // it shows objects that have no boxes
-  else if (image.objects.size() > kMaxItems)
-    reason = reason::kTooMany;
-  else if (forbidden.find_in(image.prompt) != nullptr)
-    reason = reason::kAddedToken;
-  return reason == nullptr ? std::nullopt : std::optional(LostObject{reason, image.where});
-}
-
-/// The objects of a record, and those of its image that it lacks.
+/// The objects of a record.
 struct MadeObjects {
   Json list = Json::array();
-  std::vector<LostObject> lost;
   int64_t num_polygons = 0, num_clipped = 0, num_flat = 0;
-};
 
-MadeObjects make_objects(const ForeignImage& image, const ImportOptions& options,
-                         const ForbiddenTexts& forbidden) {
-  MadeObjects all{.lost = image.lost};
-  const NumberScale scale = coordinate_scale(image, options);
-  const bool is_answer = image.unit == CoordUnit::kAnswer;
-  for (size_t i = 0; i < image.objects.size(); ++i) {
-    const ForeignObject& object = image.objects[i];
-    const std::string& name = object.desc.empty() ? options.label : object.desc;
-    const std::string desc = clean_desc(name);
-    MadeObject made = make_object(object, scale, is_answer);
-    const char* reason = name.empty()   ? (is_answer ? reason::kNoNameInAnswer : reason::kNoName)
-                         : desc.empty() ? reason::kBadName
-                         : forbidden.find_in(desc) != nullptr ? reason::kAddedToken
-                                                              : made.reason;
-    if (reason != nullptr) {
-      all.lost.push_back({reason, fmt::format("{}: object {}", image.where, i + 1)});
-      continue;
+  /// @return why the object is not added; null if it is
+  const char* add(const ForeignObject& object, const std::string& desc, const NumberScale& scale,
+                  bool is_answer) {
+    const auto& [name, x0, y0, x1, y1, ring] = object;
+    const double width = scale.x, height = scale.y, slack_x = kSlack * width,
+                 slack_y = kSlack * height;
+    if (const char* reason = find_defect(object, width, height, is_answer)) return reason;
+    const Outline inside =
+        ring.empty() ? Outline{{x0, y0}, {x1, y1}} : clip_outline(ring, {0, 0}, {width, height});
+    const bool is_cut = !ring.empty() && inside.size() != ring.size();
+    std::vector<int> bins;
+    std::set<int> xs, ys;
+    for (const auto& [x, y] : inside) {
+      const int bin_x = scale.bin(x, 0), bin_y = scale.bin(y, 1);
+      const bool repeats =
+          is_cut && !bins.empty() && bins[bins.size() - 2] == bin_x && bins.back() == bin_y;
+      if (!repeats) bins.insert(bins.end(), {bin_x, bin_y});
+      xs.insert(bin_x);
+      ys.insert(bin_y);
     }
-    all.num_clipped += made.is_clipped;
-    all.num_flat += made.is_flat;
-    all.num_polygons += !object.ring.empty();
-    all.list.push_back(
-        {{"desc", desc}, {object.ring.empty() ? "bbox_2d" : "poly", std::move(made.bins)}});
+    const bool is_flat = xs.size() == 1 || ys.size() == 1;
+    if (!ring.empty() && bins.size() < 6) return reason::kOutside;
+    if (is_flat && !is_answer) return reason::kThin;
+    num_clipped += !is_answer && (x0 < -slack_x || y0 < -slack_y || x1 > width + slack_x ||
+                                  y1 > height + slack_y);
+    num_flat += is_flat;
+    num_polygons += !ring.empty();
+    list.push_back({{"desc", desc}, {ring.empty() ? "bbox_2d" : "poly", std::move(bins)}});
+    return nullptr;
   }
-  return all;
-}
+};
 
 }  // namespace
 
 RecordMaker::RecordMaker(const PathFrom& path_from, const ImportOptions& options, Ledger& ledger)
     : path_from_(path_from), options_(options), ledger_(ledger), forbidden_(forbidden_texts({})) {}
 
+std::optional<LostObject> RecordMaker::find_image_defect(const ForeignImage& image) const {
+  if (image.defect) return image.defect;
+  if (image.has_crowds && image.objects.empty() && image.lost.empty())
+    return LostObject{reason::kCrowdsOnly, image.where};  // it shows objects that have no boxes
+  if (image.objects.size() > kMaxItems) return LostObject{reason::kTooMany, image.where};
+  if (forbidden_.find_in(image.prompt) != nullptr)
+    return LostObject{reason::kAddedToken, image.where};
+  return std::nullopt;
+}
+
 std::optional<std::string> RecordMaker::make(const ForeignImage& image, WrittenSplit& split) {
-  std::optional<LostObject> defect = find_image_defect(image, forbidden_);
-  MadeObjects made = make_objects(image, options_, forbidden_);
+  MadeObjects made;
+  std::vector<LostObject> lost = image.lost;
+  const NumberScale scale = coordinate_scale(image, options_);
+  for (size_t i = 0; i < image.objects.size(); ++i) {
+    const ForeignObject& object = image.objects[i];
+    const std::string& name = object.desc.empty() ? options_.label : object.desc;
+    const std::string desc = clean_desc(name);
+    const char* reason = name.empty()   ? reason::kNoName
+                         : desc.empty() ? reason::kBadName
+                         : forbidden_.find_in(desc) != nullptr
+                             ? reason::kAddedToken
+                             : made.add(object, desc, scale, image.unit == CoordUnit::kAnswer);
+    if (reason != nullptr)
+      lost.push_back({reason, fmt::format("{}: object {}", image.where, i + 1)});
+  }
+  std::optional<LostObject> defect = find_image_defect(image);
   const bool has_others = !defect && !made.list.empty();
-  if (!defect && !made.lost.empty() && (!options_.drop_unreadable || made.list.empty()))
-    defect = made.lost.front();
+  if (!defect && !lost.empty() && (!options_.drop_unreadable || made.list.empty()))
+    defect = lost.front();
   if (defect) {
     ledger_.lose_record(defect->reason, defect->place, has_others);
     return std::nullopt;
   }
-  for (const LostObject& each : made.lost) ledger_.lose_object(each.reason, each.place);
-  if (made.num_flat > 0)
-    ledger_.note("boxes without width or height in answers, kept", made.num_flat);
-  if (image.objects.empty()) ledger_.note("images without objects, imported as empty scenes");
-  if (made.num_clipped > 0) ledger_.note("objects clipped to the image", made.num_clipped);
+  for (const LostObject& each : lost) ledger_.lose_object(each.reason, each.place);
+  ledger_.note("boxes without width or height in answers, kept", made.num_flat);
+  ledger_.note("images without objects, imported as empty scenes", image.objects.empty());
+  ledger_.note("objects clipped to the image", made.num_clipped);
   ++split.num_images;
   split.num_polygons += made.num_polygons;
   split.num_boxes += std::ssize(made.list) - made.num_polygons;

@@ -9,13 +9,12 @@ constexpr char kSwapped[] =
     "a box with swapped corners or a negative width or height|correct the boxes";
 constexpr char kOutside[] = "a box outside its image";
 constexpr char kNoArea[] =
-    "a box without area|correct them; where a box such as [0, 0, 0, 0] means that nothing is "
-    "there, write an empty list in its place";
+    "a box without area|correct it; if [0, 0, 0, 0] means that nothing is there, write an empty "
+    "list";
 constexpr char kThin[] = "a box thinner than a thousandth of its image";
-constexpr char kNoName[] = "a box without a name|name the objects with --label NAME";
-constexpr char kNoNameInAnswer[] =
-    "a box without a name|name the objects with --label NAME, or say where their question has the "
-    "name: --label-from-prompt \"Locate {} in\"";
+constexpr char kNoName[] =
+    "a box without a name|name the objects with --label NAME, or, if their question has the name, "
+    "say where: --label-from-prompt \"Locate {} in\"";
 constexpr char kBadName[] = "an object without a usable name";
 constexpr char kAddedToken[] = "a name or a prompt with the text of an added token";
 constexpr char kRotated[] = "a rotated box|write its four corners as an outline, without the box";
@@ -23,14 +22,12 @@ constexpr char kNoBox[] =
     "an object without a box that can be read|write its box as numbers; that of a mask (RLE) is "
     "pycocotools.mask.toBbox, and a point has none";
 constexpr char kBeyondScale[] =
-    "a box beyond the unit of its numbers|say the unit: --scale relative (0..1000), --scale pixels "
-    "(of the resized image), --scale file-pixels or --scale normalized (0..1); \"points\" are x, y "
-    "in the same unit";
+    "a box beyond the unit of its numbers|say the unit: --scale relative (0..1000), --scale "
+    "pixels (of the resized image), --scale file-pixels or --scale normalized (0..1); \"points\" "
+    "are x, y in the same unit";
 constexpr char kOtherOutline[] =
-    "a box that its outline contradicts|say what four numbers are: --boxes xyxy for corners, or "
-    "--boxes xywh to take them as they are";
-constexpr char kOtherCorners[] =
-    "a box that its outline contradicts|correct the box or the outline, or remove one of them";
+    "a box that its outline contradicts|correct or remove one of them; if the numbers mean "
+    "something else, say it: --boxes xyxy for corners, or --boxes xywh to take them as they are";
 constexpr char kCrowdsOnly[] = "an image with crowds or regions to ignore only";
 constexpr char kTooMany[] = "more than 16384 objects";
 constexpr char kMaybeNotEmpty[] =
@@ -38,10 +35,8 @@ constexpr char kMaybeNotEmpty[] =
 constexpr char kTwoEntries[] = "an image with several entries, each with other objects";
 constexpr char kShares[] = "a box in shares (0 to 1) among boxes of another unit";
 constexpr char kUnknownClass[] =
-    "an object of a class without a name|name the classes with --names cat,dog, or with the path "
-    "of a file that has one name a line";
-constexpr char kNotAmongNames[] =
-    "an object of a class that --names does not name|add its name to those of --names";
+    "an object of a class without a name|name the classes with --names cat,dog, or a file with "
+    "one name a line; add its name to those of --names";
 constexpr char kNotListed[] = "an object whose category is not listed, or has two names";
 constexpr char kTwoNames[] =
     "an object to which two columns give different names|keep the column with the class, and "
@@ -51,8 +46,8 @@ constexpr char kTwoRoots[] =
     "a file with the annotations of several images|write each <annotation> into its own file, "
     "named like its image";
 constexpr char kNotUtf8[] =
-    "a text that is not UTF-8|convert the file from the encoding that it has (GBK, ISO-8859-1, …): "
-    "iconv -f GBK -t UTF-8 FILE > NEW";
+    "a text that is not UTF-8|convert the file from the encoding that it has (GBK, ISO-8859-1, "
+    "…): iconv -f GBK -t UTF-8 FILE > NEW";
 constexpr char kSeveralImages[] = "a record with several images, or none";
 constexpr char kNoAnswer[] =
     "a record without an answer|write the answer as the assistant's last message, not in "
@@ -65,8 +60,8 @@ constexpr char kNotAList[] =
     "an answer that is not a list of boxes|write [{\"bbox_2d\": [x1, y1, x2, y2], \"label\": "
     "\"cat\"}]; for a text that means \"nothing is there\" add --empty-answer TEXT";
 constexpr char kSeveralLists[] =
-    "an answer with boxes in several places|write all boxes of an answer in one list; where it has "
-    "<answer>, once, around this list";
+    "an answer with boxes in several places|write all boxes of an answer in one list; where it "
+    "has <answer>, once, around this list";
 constexpr char kNotPaired[] = "names and boxes that do not pair";
 constexpr char kBoxInPrompt[] = "a question with a box in it";
 constexpr char kSharedId[] = "an image whose id another image has";
@@ -75,21 +70,21 @@ constexpr char kNoLabelFile[] =
     "an image without a label file|add the label files, or say with --missing-labels-are-empty "
     "that these images show no object";
 constexpr char kOddLine[] =
-    "a label line with neither a box nor an outline|a line is CLASS X Y WIDTH HEIGHT, or CLASS and "
-    "the points of an outline: the class a number from 0, the others shares of the image from 0 to "
-    "1; leave out a confidence or a track";
+    "a label line with neither a box nor an outline|a line is CLASS X Y WIDTH HEIGHT, or CLASS "
+    "and the points of an outline: the class a number from 0, the others shares of the image; "
+    "leave out a confidence or a track";
 constexpr char kOtherImage[] =
-    "an annotation whose name and content name two photos that both exist|correct the "
-    "name inside the file, or remove the photo that is not meant";
+    "an annotation whose name and content name two photos that both exist|correct the name inside "
+    "the file, or remove the photo that is not meant";
 constexpr char kImageInside[] =
-    "an image that is inside its record (base64)|write the images into files, and their paths into "
-    "the records";
+    "an image that is inside its record (base64)|write the images into files, and their paths "
+    "into the records";
 constexpr char kImageMissing[] =
     "an image that was not found|pass the directory of the images with --images";
 constexpr char kImageAmbiguous[] = "an image file that several names may mean";
 constexpr char kSeveralFiles[] =
-    "a name that several image files may have|write the name with its folder and ending, or remove "
-    "the other files";
+    "a name that several image files may have|write the name with its folder and ending, or "
+    "remove the other files";
 constexpr char kImageUnreadable[] = "an image that cannot be read";
 constexpr char kImageSize[] = "an image whose size differs from the annotation";
 constexpr char kSizeUnreadable[] =

@@ -45,8 +45,9 @@ std::vector<fs::path> files_of(const std::string& source, const SourceForm& form
   return found;
 }
 
-std::string split_of_image(const fs::path& file, const fs::path& source,
-                           const ImportOptions& options) {
+std::string split_of(const fs::path& file, const fs::path& source, const SourceForm& form,
+                     const ImportOptions& options) {
+  if (!form.is_per_image) return options.split.empty() ? guess_split(file) : options.split;
   const fs::path root = fs::is_directory(source) ? source : source.parent_path();
   for (std::string split :
        {find_split_folder(file, root), options.split, find_split_word(root.filename())}) {
@@ -126,10 +127,6 @@ std::string guess_split(const std::string& path) {
   return file.stem().string();
 }
 
-std::string ImportOptions::split_name(const std::string& file) const {
-  return split.empty() ? guess_split(file) : split;
-}
-
 fs::path find_folder(const fs::path& directory, std::span<const char* const> names) {
   std::map<std::string, fs::path> folders;
   for (const fs::directory_entry& entry : list_entries(directory)) {
@@ -147,11 +144,8 @@ SplitFiles find_files(const Strings& sources, const SourceForm& form,
                       const ImportOptions& options) {
   SplitFiles splits;
   for (const std::string& source : sources) {
-    for (fs::path& file : files_of(source, form)) {
-      const std::string split =
-          form.is_per_image ? split_of_image(file, source, options) : options.split_name(file);
-      splits[split].push_back(std::move(file));
-    }
+    for (const fs::path& file : files_of(source, form))
+      splits[split_of(file, source, form, options)].push_back(file);
   }
   for (const auto& [split, files] : splits) {
     if (form.is_per_image || !options.split.empty() || files.size() < 2) continue;
@@ -164,9 +158,9 @@ SplitFiles find_files(const Strings& sources, const SourceForm& form,
   return splits;
 }
 
-void read_files(
-    const SplitFiles& splits, const SourceForm& form, ForeignSet& set,
-    const std::function<void(const std::string& path, std::vector<ForeignImage>& images)>& read) {
+void read_files(const SplitFiles& splits, const SourceForm& form, ForeignSet& set,
+                const FileReader& read) {
+  size_t num_images = 0;
   set.names = NamesById(set.options.names);
   set.classes = set.names.in_order();
   for (const auto& [split, files] : splits) {
@@ -174,21 +168,27 @@ void read_files(
     for (const fs::path& file : files) {
       throw_if_interrupted();
       set.sources.push_back(file.string());
-      set.ledger.attempt(file.string(), [&] { read(file.string(), images); });
+      set.ledger.attempt(file.string(), [&] { read(file.string(), set, images); });
     }
+    num_images += images.size();
   }
-  if (!set.is_empty()) return;
+  if (num_images > 0) return;
   const Strings places = set.ledger.places();
   refuse_source(form.command, places.empty() ? set.sources.front() : places.front(),
                 places.empty() ? "it has no records" : set.ledger.summary(0),
                 Ledger::fix_of(set.ledger.records(), form.fix));
 }
 
+ForeignSet read_sources(const Strings& sources, const SourceForm& form, ForeignSet set,
+                        const FileReader& read) {
+  read_files(find_files(sources, form, set.options), form, set, read);
+  return set;
+}
+
 ForeignImage image_of_file(const fs::path& annotation) {
-  return {.name = annotation.stem().string(),
-          .directory = annotation.parent_path().string(),
-          .stem = annotation.stem().string(),
-          .where = annotation.string()};
+  ForeignImage image = image_in(annotation, annotation.stem(), annotation);
+  image.stem = image.name;
+  return image;
 }
 
 ForeignImage image_in(const std::string& file, const std::string& name, const std::string& where) {

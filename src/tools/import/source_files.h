@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
 #include "tools/import/foreign.h"
 
 // The beginning and the end that all readers share: which files a data set has, and what is said if
@@ -53,17 +52,23 @@ struct SourceForm {
 using SplitFiles = std::map<std::string, std::vector<std::filesystem::path>>;
 
 /// The files of sources, which are files or directories of these. The split of a file is that of
-/// its name (ImportOptions::split_name); if it is about one image, that of a folder, else the
+/// its name (guess_split) or the wanted one; if it is about one image, that of a folder, else the
 /// wanted one, else that of the directory's name, else "train".
 /// @throws UserError (data) for a directory without such files; (configuration) if two files are
 /// the same split; (environment) for a missing path
 SplitFiles find_files(const Strings& sources, const SourceForm& form, const ImportOptions& options);
 
-/// Reads each file into the images of its split, and counts a file that is LeftOut as a record.
+/// Reads a file into the images of its split.
+using FileReader = std::function<void(const std::string& path, ForeignSet& set,
+                                      std::vector<ForeignImage>& images)>;
+
+/// Reads each file, and counts one that is LeftOut as a record.
 /// @throws UserError (data) with the losses if there is no image
-void read_files(
-    const SplitFiles& splits, const SourceForm& form, ForeignSet& set,
-    const std::function<void(const std::string& path, std::vector<ForeignImage>& images)>& read);
+void read_files(const SplitFiles& splits, const SourceForm& form, ForeignSet& set,
+                const FileReader& read);
+/// The same of the files that find_files() finds.
+ForeignSet read_sources(const Strings& sources, const SourceForm& form, ForeignSet set,
+                        const FileReader& read);
 
 /// The folder of `directory` that has one of these names in any letter case; the first name counts
 /// most; empty if there is none.

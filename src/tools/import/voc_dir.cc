@@ -62,11 +62,12 @@ class VocReader {
  public:
   explicit VocReader(ForeignSet& set) : set_(set) {}
 
-  ForeignImage read(const std::string& path) {
-    ForeignImage image = image_of_file(path);
+  void read(const std::string& path, std::vector<ForeignImage>& images) {
     pugi::xml_document document;
-    read_annotation(read_annotation_root(read_file(path), document), image);
-    return image;
+    const pugi::xml_node root = read_annotation_root(read_file(path), document);
+    ForeignImage image = image_of_file(path);
+    read_annotation(root, image);
+    images.push_back(std::move(image));
   }
 
   /// Pixels are counted from 1 unless a box begins at 0, and the last pixel belongs to the box.
@@ -145,7 +146,7 @@ ForeignSet read_voc_dir(const std::string& directory, const ImportOptions& optio
   SplitFiles files = read_lists(directory, set);
   if (files.empty()) files = find_files({directory}, kForm, options);
   read_files(files, kForm, set,
-             [&](const std::string& path, auto& images) { images.push_back(reader.read(path)); });
+             [&](const std::string& path, auto&, auto& images) { reader.read(path, images); });
   reader.shift();
   return set;
 }

@@ -5,10 +5,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/output_file.h"
-#include "base/path_from.h"
 #include "base/text.h"
 #include "tools/import/foreign.h"
-#include "tools/import/make_record.h"
 #include "tools/import/write_steps.h"
 
 namespace rematch {

@@ -3,9 +3,11 @@
 #include <string>
 #include <vector>
 
+#include "base/path_from.h"
+#include "learn/data/record.h"
 #include "tools/import/foreign.h"
 
-// The steps of write_records() before a record is made, in their order.
+// The steps of write_records(), in their order.
 namespace rematch {
 
 /// Finds the file and the size of each image, and compares them with what its annotation says. Each
@@ -31,5 +33,23 @@ void check_units(const std::vector<ForeignImage>& images, std::optional<BoxForm>
 
 /// The scale of the coordinates of an image.
 NumberScale coordinate_scale(const ForeignImage& image, const ImportOptions& options);
+
+/// Makes the JSON lines of the records of a set.
+class RecordMaker {
+ public:
+  RecordMaker(const PathFrom& path_from, const ImportOptions& options, Ledger& ledger);
+
+  /// The line of an image; nullopt for a record that is left out, which the ledger then counts.
+  std::optional<std::string> make(const ForeignImage& image, WrittenSplit& split);
+
+ private:
+  /// The reason to leave out the record of an image, whatever objects it has.
+  std::optional<LostObject> find_image_defect(const ForeignImage& image) const;
+
+  const PathFrom& path_from_;
+  const ImportOptions& options_;
+  Ledger& ledger_;
+  ForbiddenTexts forbidden_;
+};
 
 }  // namespace rematch

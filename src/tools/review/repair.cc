@@ -23,7 +23,6 @@
 #include "model/vision/image.h"
 #include "model/vision/smart_resize.h"
 #include "tools/import/json_value.h"
-#include "tools/import/make_record.h"
 #include "tools/import/write_steps.h"
 #include "tools/review/plain_record.h"
 #include "tools/review/review.h"
