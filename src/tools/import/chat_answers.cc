@@ -19,7 +19,7 @@ class ConversationReader {
       : image_(std::move(image)), filled_(std::move(filled)), set_(set) {}
 
   /// @throws LeftOut
-  std::vector<ForeignImage> read(const std::vector<ChatTurn>& turns) {
+  ForeignImages read(const std::vector<ChatTurn>& turns) {
     int num_questions = 0;
     for (const ChatTurn& turn : turns) {
       if (turn.role == Role::kSystem) {
@@ -107,15 +107,15 @@ class ConversationReader {
   ForeignImage image_;
   Placeholders filled_;
   ForeignSet& set_;
-  std::vector<ForeignImage> records_;
+  ForeignImages records_;
   std::string question_;
   std::string marked_name_;  ///< name that the question has in marks
 };
 
 }  // namespace
 
-std::vector<ForeignImage> read_conversation(const std::vector<ChatTurn>& turns, ForeignImage image,
-                                            Placeholders filled, ForeignSet& set) {
+ForeignImages read_conversation(const std::vector<ChatTurn>& turns, ForeignImage image,
+                                Placeholders filled, ForeignSet& set) {
   return ConversationReader(std::move(image), std::move(filled), set).read(turns);
 }
 

@@ -22,8 +22,8 @@ std::string read_extra(const Json& record) {
 }
 
 /// @throws LeftOut
-std::vector<ForeignImage> read_record(const Json& record, const std::string& path,
-                                      const std::string& where, ForeignSet& set) {
+ForeignImages read_record(const Json& record, const std::string& path, const std::string& where,
+                          ForeignSet& set) {
   const ChatRecord chat = read_chat(record);
   if (chat.has_own_size && set.options.scale.unit == StockScale::Unit::kResizedPixels)
     throw LeftOut{"an image resized by its message, in answers of --scale pixels",

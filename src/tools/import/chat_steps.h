@@ -67,8 +67,8 @@ class Placeholders {
 /// @param image   that of the record
 /// @param filled  the names and boxes for the places in its texts
 /// @throws LeftOut
-std::vector<ForeignImage> read_conversation(const std::vector<ChatTurn>& turns, ForeignImage image,
-                                            Placeholders filled, ForeignSet& set);
+ForeignImages read_conversation(const std::vector<ChatTurn>& turns, ForeignImage image,
+                                Placeholders filled, ForeignSet& set);
 
 /// An image with the objects of an answer, in the unit of its numbers.
 struct ImportedAnswer {

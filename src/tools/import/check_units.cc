@@ -39,8 +39,8 @@ std::string find_other_unit(const UnitEvidence& boxes, CoordinateUnit unit, BoxF
 }
 
 /// The boxes of each unit as numbers of a form.
-std::map<CoordUnit, UnitEvidence> collect_evidence(const std::vector<ForeignImage>& images,
-                                                   BoxForm form, const ImportOptions& options) {
+std::map<CoordUnit, UnitEvidence> collect_evidence(const ForeignImages& images, BoxForm form,
+                                                   const ImportOptions& options) {
   std::map<CoordUnit, UnitEvidence> evidence;
   for (const ForeignImage& image : images) {
     if (image.size.width_px == 0 || image.defect) continue;
@@ -63,7 +63,7 @@ NumberScale coordinate_scale(const ForeignImage& image, const ImportOptions& opt
   return {.x = image.size.width_px, .y = image.size.height_px, .in_pixels = true};
 }
 
-void check_units(const std::vector<ForeignImage>& images, std::optional<BoxForm> assumed,
+void check_units(const ForeignImages& images, std::optional<BoxForm> assumed,
                  const ImportOptions& options, const std::string& jsonl) {
   const BoxForm form = assumed.value_or(BoxForm::kCorners);
   for (const auto& [kind, boxes] : collect_evidence(images, form, options)) {

@@ -74,20 +74,19 @@ NamesById::NamesById(const YAML::Node& yaml, const std::string& path) {
     else if (item.IsMap())
       add(item["id"].as<std::string>(), item["name"].as<std::string>(), path);
     else
-      add(std::to_string(by_id_.size()), item.as<std::string>(), path);
+      add("", item.as<std::string>(), path);
   }
 }
 
 NamesById::NamesById(const std::string& names) {
-  std::error_code ignored;
-  const std::string ending = std::filesystem::path(names).extension().string();
   if (names.empty()) return;
-  if (!std::filesystem::is_regular_file(names, ignored)) {
+  const std::string ending = std::filesystem::path(names).extension();
+  if (!is_file(names)) {
     if (names.find('/') != names.npos ||
         (ending.size() > 3 && names.find_first_of(", ") == names.npos))
       throw missing_path("file of class names", "--names " + names,
                          "check the path, or list the names: --names cat,dog");
-    read_lines(split(names, ','), "");
+    read_lines(split(names, ','), "--names", false);
   } else if (ending == ".yaml" || ending == ".yml" || ending == ".json") {
     try {
       *this = NamesById(read_yaml_file(names), names);
@@ -95,46 +94,47 @@ NamesById::NamesById(const std::string& names) {
       refuse(names, error.what());
     }
   } else {
-    read_lines(split(read_utf8(names), '\n'), names);
+    read_lines(split(read_utf8(names), '\n'), names, true);
   }
   if (is_empty()) refuse(names, "it has no name");
 }
 
-/// @param path  empty: the lines are words of the command line
-void NamesById::read_lines(Strings lines, const std::string& path) {
+void NamesById::read_lines(Strings lines, const std::string& path, bool is_file) {
   const auto has_comma = [](const std::string& line) { return line.find(',') != line.npos; };
   if (lines.size() > 1 && has_comma(lines[0]) && !split_id(lines[0]) && split_id(lines[1]))
     lines.erase(lines.begin());  // a header
-  size_t num_ids = 0;
   for (std::string& line : lines) {
-    if (!is_valid_utf8(line)) refuse("--names", "a name is not UTF-8");
+    if (!is_valid_utf8(line)) refuse(path, "a name is not UTF-8");
     line = python_strip(line);
-    const bool has_id = split_id(line).has_value(),
-               has_late_id = !has_id && has_comma(line) && line.back() >= '0' && line.back() <= '9',
-               is_other = has_late_id || line.find_first_of("{}=") != line.npos ||
-                          line.starts_with('#') || line.ends_with(':') || is_image_name(line);
-    if (is_other && !path.empty()) refuse(path, "it has the line " + show_json(line));
-    num_ids += has_id;
   }
   while (!lines.empty() && lines.back().empty()) lines.pop_back();
-  if (num_ids > 0 && num_ids < lines.size())
-    refuse(path.empty() ? "--names" : path, "some lines have an id and others have none");
+  const auto num_ids = std::ranges::count_if(
+      lines, [](const std::string& line) { return split_id(line).has_value(); });
   for (const std::string& line : lines) {
-    const auto [id, name] = split_id(line).value_or(std::pair(std::to_string(by_id_.size()), line));
+    const auto id_and_name = split_id(line);
+    const bool has_late_id =
+        !id_and_name && has_comma(line) && line.back() >= '0' && line.back() <= '9';
+    if (is_file && (has_late_id || line.find_first_of("{}=") != line.npos ||
+                    line.starts_with('#') || line.ends_with(':') || is_image_name(line)))
+      refuse(path, "it has the line " + show_json(line));
+    if (num_ids > 0 && !id_and_name) refuse(path, "some lines have an id and others have none");
+    const auto& [id, name] = id_and_name.value_or(std::pair("", line));
     add(id, name, path);
   }
 }
 
 void NamesById::add(const std::string& id, const std::string& name, const std::string& path) {
-  if (!by_id_.try_emplace(id, name).second) refuse(path, fmt::format("it has the id {} twice", id));
+  const std::string key = id.empty() ? std::to_string(by_id_.size()) : id;
+  if (!by_id_.try_emplace(key, name).second)
+    refuse(path, fmt::format("it has the id {} twice", key));
 }
 
 Strings NamesById::in_order() const {
   std::vector<std::pair<int, std::string>> rows;
   for (const auto& [id, name] : by_id_) rows.emplace_back(std::atoi(id.c_str()), name);
-  std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(rows, {}, [](const auto& row) { return row.first; });
   Strings names;
-  for (auto& [id, name] : rows) names.push_back(std::move(name));
+  for (const auto& row : rows) names.push_back(row.second);
   return names;
 }
 

@@ -35,9 +35,11 @@ class NamesById {
   bool operator==(const NamesById&) const = default;
 
  private:
+  /// @param id  empty: the number of names before it
   /// @throws UserError (data) for an id that is there
   void add(const std::string& id, const std::string& name, const std::string& path);
-  void read_lines(Strings lines, const std::string& path);
+  /// @param is_file  else words of the command line
+  void read_lines(Strings lines, const std::string& path, bool is_file);
 
   std::map<std::string, std::string> by_id_;
 };

@@ -12,7 +12,7 @@ namespace rematch {
 namespace {
 
 bool has_annotations(const std::filesystem::path& file) {
-  return read_file(file.string()).find("\"annotations\"") != std::string::npos;
+  return read_file(file).find("\"annotations\"") != std::string::npos;
 }
 
 constexpr SourceForm kForm = {.command = "from-coco", .ending = ".json", .fits = has_annotations};
@@ -20,7 +20,7 @@ constexpr SourceForm kForm = {.command = "from-coco", .ending = ".json", .fits =
 /// Reads one COCO file into a split.
 class CocoReader {
  public:
-  CocoReader(const std::string& path, ForeignSet& set, std::vector<ForeignImage>& images)
+  CocoReader(const std::string& path, ForeignSet& set, ForeignImages& images)
       : path_(path), set_(set), images_(images), first_(images.size()) {}
 
   void read(const Json& document) {
@@ -108,7 +108,7 @@ class CocoReader {
 
   const std::string& path_;
   ForeignSet& set_;
-  std::vector<ForeignImage>& images_;
+  ForeignImages& images_;
   size_t first_;                                        // image of this file
   std::unordered_map<std::string, std::string> names_;  // empty: two names
   std::map<std::string, std::string> group_of_;         // supercategory by name
@@ -116,7 +116,7 @@ class CocoReader {
   bool has_orphans_ = false;  // an annotation names no listed image
 };
 
-void read_coco(const std::string& path, ForeignSet& set, std::vector<ForeignImage>& images) {
+void read_coco(const std::string& path, ForeignSet& set, ForeignImages& images) {
   const Json document = parse_written_json(read_file(path), path);
   for (const char* list : {"categories", "images", "annotations"}) {
     if (!member(document, {list}).is_array())

@@ -90,7 +90,7 @@ void read_row(const CsvRow& row, const std::string& place, ForeignImage& image, 
   image.add(entry, set);
 }
 
-void read_csv(const std::string& path, ForeignSet& set, std::vector<ForeignImage>& images) {
+void read_csv(const std::string& path, ForeignSet& set, ForeignImages& images) {
   CsvTable table(path);
   const CsvRow& columns = table.columns;
   bool has_row = table.next();

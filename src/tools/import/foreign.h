@@ -88,6 +88,8 @@ struct ForeignImage {
   }
 };
 
+using ForeignImages = std::vector<ForeignImage>;
+
 /// Options for reading and writing a data set.
 struct ImportOptions {
   std::string images_dir;         ///< where images are looked for; empty: near the annotations
@@ -110,7 +112,7 @@ struct ImportOptions {
 /// A data set of another program: splits by name, and counts of everything that was changed or left
 /// out.
 struct ForeignSet {
-  std::map<std::string, std::vector<ForeignImage>> splits;
+  std::map<std::string, ForeignImages> splits;
   Ledger ledger;
   Strings sources;              ///< input files, which no output may replace
   InputFiles also_read{};       ///< as `sources`: files of a model

@@ -9,7 +9,6 @@
 #include "base/percent.h"
 #include "base/text.h"
 #include "learn/data/image_files.h"
-#include "tools/import/source_files.h"
 
 namespace rematch {
 namespace {
@@ -75,16 +74,16 @@ fs::path ImageSearch::root_for(const std::string& directory) const {
   fs::path near = directory.empty() ? "." : directory;
   fs::path folder = fs::absolute(near).lexically_normal(), up = near / "..";
   for (int level = 0; level < 3; ++level) {  // Annotations/, or a folder in it
-    if (is_among(folder.filename().string(), kAnnotationFolders)) return up.lexically_normal();
+    if (is_among(folder.filename(), kAnnotationFolders)) return up.lexically_normal();
     folder = folder.parent_path();
     up /= "..";
   }
   return near;
 }
 
-const std::vector<fs::path>& ImageSearch::folders_for(const std::string& directory) {
+const Paths& ImageSearch::folders_for(const std::string& directory) {
   const auto [known, is_new] = folders_.try_emplace(directory);
-  std::vector<fs::path>& folders = known->second;
+  Paths& folders = known->second;
   if (!is_new) return folders;
   const fs::path root = root_for(directory),
                  near = images_dir_.empty() && !directory.empty() ? fs::path(directory) : root;
@@ -101,7 +100,7 @@ const ImageSearch::Index& ImageSearch::index_of(const fs::path& root) {
   const auto [known, is_new] = indexes_.try_emplace(root);
   if (!is_new) return known->second;
   for (fs::path& path : list_files(root, is_image_name))
-    known->second[folded(path.filename().string())].push_back(std::move(path));
+    known->second[folded(path.filename())].push_back(std::move(path));
   return known->second;
 }
 
@@ -123,7 +122,7 @@ Strings ImageSearch::find_below(const fs::path& root, const std::string& name,
       if (shared < most || (is_known_split && !named.empty() && named != split)) continue;
       if (shared > most) best.clear();
       most = shared;
-      best.push_back(path.string());
+      best.push_back(path);
     }
   }
   return best;
@@ -135,9 +134,7 @@ ImageSearch::Found ImageSearch::find(const ForeignImage& image) {
   Strings named, own;
   for (const std::string& form : forms) {
     for (const fs::path& folder : folders_for(image.directory)) {
-      std::error_code ignored;
-      if (named.empty() && fs::is_regular_file(folder / form, ignored))
-        named = {(folder / form).string()};
+      if (named.empty() && is_file(folder / form)) named = {(folder / form)};
     }
   }
   const bool is_exact = !named.empty();

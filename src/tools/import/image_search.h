@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tools/import/foreign.h"
+#include "tools/import/source_files.h"
 
 // The search for image files that all importers share.
 namespace rematch {
@@ -28,7 +28,7 @@ class ImageSearch {
   std::string explain(const ForeignImage& image) const;
 
  private:
-  const std::vector<std::filesystem::path>& folders_for(const std::string& directory);
+  const Paths& folders_for(const std::string& directory);
   /// The files below a directory that share most of their last folders with `name`, also with an
   /// ending of images appended where it has none. A folder that names a split has no file of
   /// another split.
@@ -36,12 +36,12 @@ class ImageSearch {
   Strings find_below(const std::filesystem::path& root, const std::string& name,
                      const std::string& split);
   /// The image files below a directory, by their name in lower case.
-  using Index = std::unordered_map<std::string, std::vector<std::filesystem::path>>;
+  using Index = std::unordered_map<std::string, Paths>;
   const Index& index_of(const std::filesystem::path& root);
   std::filesystem::path root_for(const std::string& directory) const;
 
   std::string images_dir_;
-  std::unordered_map<std::string, std::vector<std::filesystem::path>> folders_;
+  std::unordered_map<std::string, Paths> folders_;
   std::map<std::filesystem::path, Index> indexes_;
 };
 

@@ -43,7 +43,7 @@ ForeignEntry read_shape(const Json& shape, std::string place, Groups& groups, Le
   return entry;
 }
 
-void read_annotation(const std::string& path, ForeignSet& set, std::vector<ForeignImage>& images) {
+void read_annotation(const std::string& path, ForeignSet& set, ForeignImages& images) {
   const Json document = parse_record(read_file(path));
   const Json& shapes = member(document, {"shapes"});
   if (!shapes.is_array()) throw LeftOut{reason::kDamagedRecord, "it has no list \"shapes\""};

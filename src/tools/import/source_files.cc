@@ -26,13 +26,12 @@ const std::map<std::string, std::string> kSplitWords = {
     {"validation", "val"}, {"test", "test"},      {"testing", "test"}};
 
 /// The files of a form that a source stands for.
-std::vector<fs::path> files_of(const std::string& source, const SourceForm& form) {
+Paths files_of(const std::string& source, const SourceForm& form) {
   if (!fs::exists(source))
     throw missing_path("file or directory", source, "give the annotations, or their directory");
   if (!fs::is_directory(source)) return {source};
-  std::vector<fs::path> found = list_files(source, [&](const fs::path& path) {
-    return lower_case(path.extension().string()) == form.ending &&
-           (form.fits == nullptr || form.fits(path));
+  Paths found = list_files(source, [&](const fs::path& path) {
+    return lower_case(path.extension()) == form.ending && (form.fits == nullptr || form.fits(path));
   });
   // COCO's own directory has captions and key points of the same images next to the boxes
   const auto is_other = [](const fs::path& file) {
@@ -71,6 +70,11 @@ void refuse_source(const char* command, const std::string& where, const std::str
                      std::string("; export other forms as COCO, as Label Studio and CVAT do, or "
                                  "convert them: `datum convert -i DIR -if FORM -f coco -o coco -- "
                                  "--save-media`")});
+}
+
+bool is_file(const fs::path& path) {
+  std::error_code unreachable;
+  return fs::is_regular_file(path, unreachable);
 }
 
 std::string_view text_of(std::string_view bytes, const std::string& path) {
@@ -114,7 +118,7 @@ std::string find_split_word(const std::string& name) {
 std::string find_split_folder(const fs::path& file, const fs::path& root) {
   std::string split;
   for (const fs::path& part : file.parent_path().lexically_relative(root)) {
-    if (std::string word = find_split_word(part.string()); !word.empty()) split = std::move(word);
+    if (std::string word = find_split_word(part); !word.empty()) split = std::move(word);
   }
   return split;
 }
@@ -122,9 +126,9 @@ std::string find_split_folder(const fs::path& file, const fs::path& root) {
 std::string guess_split(const std::string& path) {
   const fs::path file(path);
   for (const fs::path& part : {file.stem(), file.parent_path().filename()}) {
-    if (std::string word = find_split_word(part.string()); !word.empty()) return word;
+    if (std::string word = find_split_word(part); !word.empty()) return word;
   }
-  return file.stem().string();
+  return file.stem();
 }
 
 fs::path find_folder(const fs::path& directory, std::span<const char* const> names) {
@@ -132,7 +136,7 @@ fs::path find_folder(const fs::path& directory, std::span<const char* const> nam
   for (const fs::directory_entry& entry : list_entries(directory)) {
     std::error_code unreachable;
     if (entry.is_directory(unreachable))
-      folders.emplace(lower_case(entry.path().filename().string()), entry.path());
+      folders.emplace(lower_case(entry.path().filename()), entry.path());
   }
   for (const char* name : names) {
     if (const auto found = folders.find(name); found != folders.end()) return found->second;
@@ -151,7 +155,7 @@ SplitFiles find_files(const Strings& sources, const SourceForm& form,
     if (form.is_per_image || !options.split.empty() || files.size() < 2) continue;
     throw config_error(
         {.error = fmt::format("two files are the same split, \"{}\"", split),
-         .where = files[1].string(),
+         .where = files[1],
          .what = fmt::format("its name means the same split as {}", files[0].string()),
          .fix = "convert each file with --split NAME, or both with --split " + split});
   }
@@ -164,11 +168,11 @@ void read_files(const SplitFiles& splits, const SourceForm& form, ForeignSet& se
   set.names = NamesById(set.options.names);
   set.classes = set.names.in_order();
   for (const auto& [split, files] : splits) {
-    std::vector<ForeignImage>& images = set.splits[split];
+    ForeignImages& images = set.splits[split];
     for (const fs::path& file : files) {
       throw_if_interrupted();
-      set.sources.push_back(file.string());
-      set.ledger.attempt(file.string(), [&] { read(file.string(), set, images); });
+      set.sources.push_back(file);
+      set.ledger.attempt(file, [&] { read(file, set, images); });
     }
     num_images += images.size();
   }
@@ -192,7 +196,7 @@ ForeignImage image_of_file(const fs::path& annotation) {
 }
 
 ForeignImage image_in(const std::string& file, const std::string& name, const std::string& where) {
-  return {.name = name, .directory = fs::path(file).parent_path().string(), .where = where};
+  return {.name = name, .directory = fs::path(file).parent_path(), .where = where};
 }
 
 ForeignImage image_of_record(const Json& record, const std::string& name, const std::string& file,

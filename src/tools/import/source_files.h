@@ -27,6 +27,9 @@ inline constexpr const char* kAnnotationFolders[] = {
 [[noreturn]] void refuse_source(const char* command, const std::string& where,
                                 const std::string& what, const std::string& fix = "");
 
+/// True for a regular file; false also for one that cannot be reached.
+bool is_file(const std::filesystem::path& path);
+
 /// The text of a file without its byte order mark.
 /// @throws UserError (data) for UTF-16
 std::string_view text_of(std::string_view bytes, const std::string& path);
@@ -48,8 +51,10 @@ struct SourceForm {
   bool (*fits)(const std::filesystem::path&) = nullptr;  ///< of the files of a directory
 };
 
-/// Annotation files by split.
-using SplitFiles = std::map<std::string, std::vector<std::filesystem::path>>;
+using Paths = std::vector<std::filesystem::path>;
+
+/// Files by split.
+using SplitFiles = std::map<std::string, Paths>;
 
 /// The files of sources, which are files or directories of these. The split of a file is that of
 /// its name (guess_split) or the wanted one; if it is about one image, that of a folder, else the
@@ -59,8 +64,8 @@ using SplitFiles = std::map<std::string, std::vector<std::filesystem::path>>;
 SplitFiles find_files(const Strings& sources, const SourceForm& form, const ImportOptions& options);
 
 /// Reads a file into the images of its split.
-using FileReader = std::function<void(const std::string& path, ForeignSet& set,
-                                      std::vector<ForeignImage>& images)>;
+using FileReader =
+    std::function<void(const std::string& path, ForeignSet& set, ForeignImages& images)>;
 
 /// Reads each file, and counts one that is LeftOut as a record.
 /// @throws UserError (data) with the losses if there is no image

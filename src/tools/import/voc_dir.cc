@@ -33,11 +33,11 @@ SplitFiles read_lists(const std::string& root, ForeignSet& set) {
                    folder = find_folder(main.parent_path().parent_path(), kAnnotationFolders);
     const bool is_both = list.stem() == "trainval";  // stands for a missing train.txt
     if (folder.empty() || (is_both && fs::exists(main / "train.txt"))) continue;
-    std::vector<fs::path>& files = splits[is_both ? "train" : find_split_word(list.stem())];
-    set.sources.push_back(list.string());
+    Paths& files = splits[is_both ? "train" : find_split_word(list.stem())];
+    set.sources.push_back(list);
     folders.insert(folder);
     int number = 0;
-    for (const std::string& name : read_lines(list.string())) {
+    for (const std::string& name : read_lines(list)) {
       ++number;
       const fs::path file = folder / (name + ".xml");
       if (fs::exists(file))
@@ -62,7 +62,7 @@ class VocReader {
  public:
   explicit VocReader(ForeignSet& set) : set_(set) {}
 
-  void read(const std::string& path, std::vector<ForeignImage>& images) {
+  void read(const std::string& path, ForeignImages& images) {
     pugi::xml_document document;
     const pugi::xml_node root = read_annotation_root(read_file(path), document);
     ForeignImage image = image_of_file(path);

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 void lose_repeated_images(ForeignSet& set) {
   for (auto& [split, images] : set.splits) {
     std::map<std::string, size_t> first;  // by file, in `kept`
-    std::vector<ForeignImage> kept;
+    ForeignImages kept;
     for (ForeignImage& image : images) {
       const bool is_shared = image.defect && image.defect->reason == reason::kImageAmbiguous;
       // the number makes an image without a certain file differ from all others
@@ -67,7 +67,7 @@ WrittenSet write_records(ForeignSet set, const std::string& out_dir, const Impor
   InputFiles inputs = set.also_read;
   for (const std::string& source : set.sources) inputs.add(source);
   for (const auto& [name, images] : set.splits) {
-    written.splits.push_back({.path = (fs::path(out_dir) / (name + ".jsonl")).string()});
+    written.splits.push_back({.path = (fs::path(out_dir) / (name + ".jsonl"))});
     for (const ForeignImage& image : images) inputs.add(image.path);
   }
   for (const WrittenSplit& split : written.splits) inputs.refuse(split.path);

@@ -28,7 +28,7 @@ void add_class_prompts(ForeignSet& set, const ImportOptions& options);
 /// read in: normalized in place of pixels, corners in place of x, y, width and height, or beyond
 /// the unit of answers.
 /// @throws UserError (data) with the numbers and the option that says the unit
-void check_units(const std::vector<ForeignImage>& images, std::optional<BoxForm> assumed,
+void check_units(const ForeignImages& images, std::optional<BoxForm> assumed,
                  const ImportOptions& options, const std::string& jsonl);
 
 /// The scale of the coordinates of an image.

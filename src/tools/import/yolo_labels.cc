@@ -6,7 +6,6 @@
 
 #include "base/terminal_text.h"
 #include "tools/import/geometry.h"
-#include "tools/import/source_files.h"
 #include "tools/import/yolo_parts.h"
 
 namespace rematch {
@@ -63,7 +62,7 @@ bool is_yolo_label(const std::string& line) { return parse_numbers(line).size() 
 
 void YoloLabels::read(const std::filesystem::path& path, ForeignImage& image) {
   int number = 0;
-  for (const std::string& line : read_lines(path.string())) {
+  for (const std::string& line : read_lines(path)) {
     ++number;
     if (!line.empty())
       read_line(line, fmt::format("{}:{}: {}", path.string(), number, line.substr(0, 80)), image);

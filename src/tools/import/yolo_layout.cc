@@ -8,7 +8,6 @@
 #include "base/terminal_text.h"
 #include "base/text.h"
 #include "learn/data/image_files.h"
-#include "tools/import/source_files.h"
 #include "tools/import/yolo_parts.h"
 
 namespace rematch {
@@ -38,10 +37,10 @@ fs::path resolve(const fs::path& root, const fs::path& other, std::string entry)
 }
 
 /// The images of a split: all below a directory, or those of a list, one path a line.
-std::vector<fs::path> list_split_images(const fs::path& place, const fs::path& root) {
+Paths list_split_images(const fs::path& place, const fs::path& root) {
   if (fs::is_directory(place)) return list_files(place, is_image_name);
-  std::vector<fs::path> images;
-  for (const std::string& line : read_lines(place.string())) {
+  Paths images;
+  for (const std::string& line : read_lines(place)) {
     if (is_image_name(line))  // no comment
       images.push_back(resolve(place.parent_path(), root, line));
   }
@@ -79,11 +78,11 @@ YoloLayout read_yaml(const std::string& path, ForeignSet& set) {
       }
       if (!fs::exists(place))
         refuse_yolo(
-            place.string(), "it is neither a directory of images nor a text file of paths",
+            place, "it is neither a directory of images nor a text file of paths",
             "correct \"path\" and the splits in the YAML, or pass the directory of \"path\" "
             "with --images");
       layout.has_lists = layout.has_lists || !fs::is_directory(place);
-      std::vector<fs::path>& images = layout.images[name];
+      Paths& images = layout.images[name];
       for (fs::path& image : list_split_images(place, root)) images.push_back(std::move(image));
     }
   }
@@ -96,15 +95,14 @@ YoloLayout read_yaml(const std::string& path, ForeignSet& set) {
 /// @throws UserError (data) for several that differ
 std::string find_names_file(const std::string& root) {
   for (const char* name : kNamesFiles) {
-    const std::vector<fs::path> found = list_files(root, [name](const fs::path& path) {
-      return lower_case(path.filename().string()) == name;
-    });
+    const Paths found = list_files(
+        root, [name](const fs::path& path) { return lower_case(path.filename()) == name; });
     for (const fs::path& path : found) {
-      if (NamesById(path.string()) != NamesById(found[0].string()))
+      if (NamesById(path) != NamesById(found[0]))
         refuse_yolo(root, fmt::format("{} and {} differ", found[0].string(), path.string()),
                     "convert the folders one at a time, or name the right file with --names");
     }
-    if (!found.empty()) return found[0].string();
+    if (!found.empty()) return found[0];
   }
   return "";
 }
@@ -133,11 +131,11 @@ std::string find_yaml(const std::string& path) {
   if (!fs::is_directory(path)) return path;
   std::string found;
   for (const fs::directory_entry& entry : list_entries(path)) {
-    if (!is_among(entry.path().extension().string(), kYaml)) continue;
+    if (!is_among(entry.path().extension(), kYaml)) continue;
     if (!found.empty())
       refuse_yolo(path, "the directory has several YAML files",
                   fmt::format("give one of them: {}, {}", found, entry.path().string()));
-    found = entry.path().string();
+    found = entry.path();
   }
   return found;
 }

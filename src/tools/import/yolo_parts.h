@@ -1,10 +1,8 @@
 #pragma once
 #include <filesystem>
-#include <map>
 #include <string>
-#include <vector>
 
-#include "tools/import/foreign.h"
+#include "tools/import/source_files.h"
 
 // The parts of a YOLO data set: its images and classes, and its label files.
 namespace rematch {
@@ -12,7 +10,7 @@ namespace rematch {
 /// The images of a data set by split.
 struct YoloLayout {
   std::string source;  ///< YAML or directory
-  std::map<std::string, std::vector<std::filesystem::path>> images = {};
+  SplitFiles images = {};
   bool is_yaml = false;    ///< it names the splits
   bool has_lists = false;  ///< of images, which may leave out some
 };

@@ -8,7 +8,6 @@
 #include "base/terminal_text.h"
 #include "base/text.h"
 #include "learn/data/image_files.h"
-#include "tools/import/source_files.h"
 #include "tools/import/yolo_parts.h"
 
 namespace rematch {
@@ -18,24 +17,16 @@ namespace fs = std::filesystem;
 
 /// Possible label files of an image: as in Ultralytics, the last folder `images` becomes
 /// `labels`, in any letter case; else next to it.
-std::vector<fs::path> label_files(const fs::path& image) {
+Paths label_files(const fs::path& image) {
   const fs::path beside = fs::path(image).replace_extension(".txt");
   std::string text = "/" + beside.string();  // a relative path may begin with "images/"
-  std::vector<fs::path> files;
+  Paths files;
   if (const size_t at = lower_case(text).rfind("/images/"); at != text.npos) {
     for (const char* folder : {"labels", "Labels"})
       files.emplace_back(text.replace(at + 1, 6, folder).substr(1));
   }
   files.push_back(beside);
   return files;
-}
-
-[[noreturn]] void refuse_unlabelled(const std::vector<fs::path>& images) {
-  refuse_yolo(images.front().string(),
-              fmt::format("none of {} has a label file; this image's would be {}",
-                          counted(std::ssize(images), "image"),
-                          label_files(images.front()).front().string()),
-              "put the labels there, or remove the split");
 }
 
 /// Reads the images of a layout and their label files.
@@ -49,7 +40,12 @@ class YoloReader {
       bool has_labels = images.empty();
       for (const fs::path& image : images)
         has_labels = read_image(image, set_.splits[split]) || has_labels;
-      if (!has_labels) refuse_unlabelled(images);
+      if (!has_labels)
+        refuse_yolo(images.front(),
+                    fmt::format("none of {} has a label file; this image's would be {}",
+                                counted(std::ssize(images), "image"),
+                                label_files(images.front()).front().string()),
+                    "put the labels there, or remove the split");
     }
     leave_out_doubtful();
     labels_.check();
@@ -59,14 +55,15 @@ class YoloReader {
 
  private:
   /// @return true if the image has a label file
-  bool read_image(const fs::path& path, std::vector<ForeignImage>& images) {
-    const std::string name = path.string();
+  bool read_image(const fs::path& path, ForeignImages& images) {
+    const std::string name = path;
     ForeignImage& image = images.emplace_back(
         ForeignImage{.name = name, .where = name, .unit = CoordUnit::kShares, .path = name});
     for (const fs::path& each : label_files(path)) {
       const fs::path labels = each.lexically_normal();
       if (!fs::exists(labels)) continue;
-      image.stem = labels.string();
+      image.stem = labels;
+      folders_.insert(labels.parent_path());
       std::set<fs::path>& of_labels = images_of_[labels];
       if (is_readable_image_name(path)) of_labels.insert(path.lexically_normal());
       labels_.read(labels, image);
@@ -92,12 +89,11 @@ class YoloReader {
   /// A classes.txt is of the program that wrote the labels.
   /// @throws UserError (data) if one next to labels or YAML names other classes than the YAML
   void check_class_lists() const {
-    const fs::path source = layout_.source;
-    std::set<fs::path> folders{fs::is_directory(source) ? source : source.parent_path()};
-    for (const auto& [labels, images] : images_of_) folders.insert(labels.parent_path());
+    std::set<fs::path> folders = folders_;
+    folders.insert(fs::path(layout_.source).parent_path());
     for (const fs::path& folder : folders) {
-      const std::string list = (folder / "classes.txt").string();
-      if (fs::is_regular_file(list) && NamesById(list) != set_.names)
+      const std::string list = folder / "classes.txt";
+      if (is_file(list) && NamesById(list) != set_.names)
         refuse_yolo(list, "its names are not those of the YAML",
                     "remove the wrong one or name the right one: --names " + shell_word(list));
     }
@@ -106,9 +102,8 @@ class YoloReader {
   /// Counts label files next to those that were read for which there is no image.
   /// @throws UserError (data) for a list of images in a directory without YAML: it says a split
   void check_other_texts() const {
-    std::set<fs::path> folders, texts;
-    for (const auto& [labels, images] : images_of_) folders.insert(labels.parent_path());
-    for (const fs::path& folder : layout_.is_yaml ? folders : std::set<fs::path>{layout_.source}) {
+    std::set<fs::path> texts;
+    for (const fs::path& folder : layout_.is_yaml ? folders_ : std::set<fs::path>{layout_.source}) {
       for (const fs::path& path :
            list_files(folder.empty() ? "." : folder,
                       [](const fs::path& path) { return path.extension() == ".txt"; }))
@@ -116,16 +111,16 @@ class YoloReader {
     }
     for (const fs::path& path : texts) {
       if (images_of_.contains(path)) continue;
-      const Strings lines = read_lines(path.string());
+      const Strings lines = read_lines(path);
       const auto first = std::ranges::find_if_not(
           lines, [](const std::string& line) { return line.empty() || line.starts_with('#'); });
       if (first == lines.end()) continue;
       if (!layout_.is_yaml && set_.options.split.empty() && is_image_name(*first))
-        refuse_yolo(path.string(), "it lists images, and no YAML says of which split",
+        refuse_yolo(path, "it lists images, and no YAML says of which split",
                     "write data.yaml there: train: train.txt / val: val.txt / names: [cat, dog, "
                     "…]; or name one split for all images: --split train");
-      if (folders.contains(path.parent_path()) && is_yolo_label(*first))
-        set_.ledger.lose_record("a label file without an image", path.string());
+      if (folders_.contains(path.parent_path()) && is_yolo_label(*first))
+        set_.ledger.lose_record("a label file without an image", path);
     }
   }
 
@@ -133,6 +128,7 @@ class YoloReader {
   ForeignSet& set_;
   YoloLabels labels_;
   std::map<fs::path, std::set<fs::path>> images_of_;  ///< by label file
+  std::set<fs::path> folders_;                        ///< of label files
 };
 
 }  // namespace
