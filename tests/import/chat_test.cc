@@ -98,7 +98,7 @@ TEST_F(ChatTest, ANameMayBeGivenOrStandInTheQuestion) {
   EXPECT_EQ(samples({record}, {.label_from_prompt = "Locate {} in"})[0].objects[0].desc,
             "the shed");
   EXPECT_EQ(find_name("find {}", "Please Find  two dogs "), "two dogs");
-  EXPECT_EQ(find_name("Locate {} in", "Where is it?"), std::nullopt);
+  EXPECT_EQ(find_name("Locate {} in", "Where is it?"), "");
   EXPECT_EQ(test::catch_user_error([] { check_name_pattern("Locate it"); }).kind(),
             ErrorKind::kConfig);
 }

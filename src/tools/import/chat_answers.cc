@@ -65,11 +65,10 @@ class ConversationReader {
         (think != turn.text.npos && mentions_geometry(turn.text.substr(0, think))))
       return start(image_).leave_out(reason::kSeveralLists,
                                      image_.where + ": boxes before the answer");
-    const Strings& words = set_.options.empty_answers;
     const std::string word = python_strip(text.substr(0, text.find("</answer>")));
-    const bool is_empty = contains(words, word);
-    ImportedAnswer answer =
-        is_empty ? ImportedAnswer{.image = image_, .is_list = true} : read_text(text);
+    ImportedAnswer answer = contains(set_.options.empty_answers, word)
+                                ? ImportedAnswer{.image = image_, .is_list = true}
+                                : read_text(text);
     if (filled_.num_boxes() > 0 && filled_.num_used() == 0) {
       if (answer.is_list)
         throw LeftOut{reason::kNotPaired,
@@ -90,8 +89,7 @@ class ConversationReader {
                   : filled_.is_in_shares() ? CoordUnit::kShares
                                            : CoordUnit::kPixels;
     const std::string name =
-        !marked_name_.empty() ? marked_name_
-                              : find_name(set_.options.label_from_prompt, question_).value_or("");
+        marked_name_.empty() ? find_name(set_.options.label_from_prompt, question_) : marked_name_;
     for (ForeignObject& object : record.objects) {
       if (object.desc.empty()) object.desc = name;
     }
@@ -119,18 +117,17 @@ ForeignImages read_conversation(const std::vector<ChatTurn>& turns, ForeignImage
   return ConversationReader(std::move(image), std::move(filled), set).read(turns);
 }
 
-std::optional<std::string> find_name(const std::string& pattern, const std::string& question) {
+std::string find_name(const std::string& pattern, const std::string& question) {
   const size_t hole = pattern.find(kHole);
-  if (hole == pattern.npos) return std::nullopt;
+  if (hole == pattern.npos) return "";
   const std::string text = lower_case(question), before = lower_case(pattern.substr(0, hole)),
                     after = lower_case(pattern.substr(hole + kHole.size()));
-  size_t begin = text.find(before);
-  if (begin == text.npos) return std::nullopt;
-  begin += before.size();
-  const size_t end = after.empty() ? text.size() : text.find(after, begin);
-  if (end == text.npos) return std::nullopt;
-  std::string name = python_strip(question.substr(begin, end - begin));
-  return name.empty() ? std::nullopt : std::optional<std::string>(name);
+  const size_t begin = text.find(before), end = begin == text.npos ? begin
+                                                : after.empty()
+                                                    ? text.size()
+                                                    : text.find(after, begin + before.size());
+  if (end == text.npos) return "";
+  return python_strip(question.substr(begin + before.size(), end - begin - before.size()));
 }
 
 void check_name_pattern(const std::string& pattern) {

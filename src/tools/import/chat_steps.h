@@ -1,8 +1,4 @@
 #pragma once
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "tools/import/entry.h"
 
 // The steps from a conversation to the objects of its answers.
@@ -104,8 +100,8 @@ void read_old_marks(std::string_view text, ImportedAnswer& answer, ForeignSet& s
 
 /// The name in a question by a pattern with "{}" for it, e.g. "Locate {} in": the shortest text
 /// between the two parts, trimmed. Letter case of the parts does not matter.
-/// @return nullopt if the question does not fit
-std::optional<std::string> find_name(const std::string& pattern, const std::string& question);
+/// @return "" if the question does not fit
+std::string find_name(const std::string& pattern, const std::string& question);
 
 /// @throws UserError (configuration) for a pattern without "{}", or with several
 void check_name_pattern(const std::string& pattern);

@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <map>
-
 #include "base/error.h"
 #include "base/terminal_text.h"
 #include "learn/data/units.h"

@@ -1,11 +1,8 @@
-#include "tools/import/class_names.h"
-
 #include <fmt/core.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <set>
 
 #include "base/error.h"

@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include <map>
 #include <unordered_map>
 
 #include "base/file.h"

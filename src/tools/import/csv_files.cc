@@ -22,10 +22,10 @@ constexpr const char* kNames[] = {"class",     "label",     "category",
 
 /// Columns of the four numbers of a box, and their meaning. The first row that fits counts.
 struct BoxColumns {
-  const char* names[4];
+  std::vector<const char*> names;
   BoxForm form;
 };
-constexpr BoxColumns kBoxes[] = {
+const BoxColumns kBoxes[] = {
     {{"xmin x1 minx bboxx1 bboxxmin left", "ymin y1 miny bboxy1 bboxymin top",
       "xmax x2 maxx bboxx2 bboxxmax right", "ymax y2 maxy bboxy2 bboxymax bottom"},
      BoxForm::kCorners},
@@ -34,23 +34,15 @@ constexpr BoxColumns kBoxes[] = {
      BoxForm::kSides},
     {{"xcenter xcentre cx", "ycenter ycentre cy", "bboxwidth w width", "bboxheight h height"},
      BoxForm::kCentre},
+    {{"bbox box bndbox"}, BoxForm::kSides},
 };
 
-/// The columns of a box; null for one cell with four numbers, or for none.
+/// The columns of a box; null for none.
 const BoxColumns* find_box(const CsvRow& row) {
-  const auto found = std::ranges::find_if(kBoxes, [&](const auto& box) {
-    return std::ranges::all_of(box.names,
-                               [&](const char* names) { return find_cell(row, names) != nullptr; });
-  });
+  const auto has = [&row](const char* names) { return find_cell(row, names) != nullptr; };
+  const auto found = std::ranges::find_if(
+      kBoxes, [&has](const auto& box) { return std::ranges::all_of(box.names, has); });
   return found == std::end(kBoxes) ? nullptr : found;
-}
-
-/// The cells with the numbers of a box.
-std::string box_text(const CsvRow& row, const BoxColumns* columns) {
-  if (columns == nullptr) return cell_of(row, "bbox box bndbox");
-  std::string text;
-  for (const char* names : columns->names) text += cell_of(row, names) + " ";
-  return python_strip(text);
 }
 
 /// True if the columns of a class name it differently. Numbers are no names without --names.
@@ -67,15 +59,18 @@ bool has_two_names(const CsvRow& row, const NamesById& names) {
 
 /// The size and the box of a row for its image.
 void read_row(const CsvRow& row, const std::string& place, ForeignImage& image, ForeignSet& set) {
-  const BoxColumns* columns = find_box(row);
+  const BoxColumns& columns = *find_box(row);
   const bool has_own_width =
-      columns != nullptr && find_cell(row, columns->names[2]) == find_cell(row, "width");
+      columns.names.size() == 4 && find_cell(row, columns.names[2]) == find_cell(row, "width");
   for (const std::string prefix : {"image", "img", ""}) {
     if (prefix.empty() && has_own_width) continue;
     image.state_size(cell_of(row, (prefix + "width").c_str()),
                      cell_of(row, (prefix + "height").c_str()));
   }
-  const std::string box = box_text(row, columns), written = cell_of(row, kClass);
+  std::string box;
+  for (const char* names : columns.names) box += cell_of(row, names) + " ";
+  box = python_strip(box);
+  const std::string written = cell_of(row, kClass);
   if (box.empty() && written.empty()) return;                           // the image shows nothing
   const bool is_id = set.names.is_empty() ? written.starts_with("/m/")  // OpenImages
                                           : image.is_partial || parse_number(written).has_value();
@@ -84,7 +79,7 @@ void read_row(const CsvRow& row, const std::string& place, ForeignImage& image, 
   const bool has_words = box.find_first_not_of("0123456789+-.eE ,;[]()") != box.npos;
   if (const Outline points = read_written_points(box); points.size() == 2 && !has_words)
     set_points(entry, points);
-  entry.form = columns == nullptr ? BoxForm::kSides : columns->form;
+  entry.form = columns.form;
   read_marks(Json(row), entry, set.ledger);
   if (has_two_names(row, set.names)) entry.reason = reason::kTwoNames;
   image.add(entry, set);
@@ -96,7 +91,7 @@ void read_csv(const std::string& path, ForeignSet& set, ForeignImages& images) {
   bool has_row = table.next();
   const BoxColumns* box = find_box(columns);
   if (find_cell(columns, kImage) == nullptr || find_cell(columns, "x3") != nullptr ||
-      (box == nullptr && find_cell(columns, "bbox box bndbox") == nullptr))
+      box == nullptr)
     refuse_source(kForm.command, path, "its columns are " + table.header,
                   "name the columns filename, xmin, ymin, xmax, ymax, class (or x, y, width, "
                   "height); of four corners write the box around them");
@@ -104,7 +99,7 @@ void read_csv(const std::string& path, ForeignSet& set, ForeignImages& images) {
   const bool is_open_images = find_cell(columns, kImage) == find_cell(columns, "imageid") &&
                               find_cell(columns, kClass) == find_cell(columns, "labelname") &&
                               columns.contains("labelname");
-  if (box == nullptr || box->form == BoxForm::kSides) set.assumed_form = BoxForm::kSides;
+  if (box->form == BoxForm::kSides) set.assumed_form = BoxForm::kSides;
   std::unordered_map<std::string, size_t> by_name;
   for (; has_row; has_row = table.next()) {
     const CsvRow row = table.row();

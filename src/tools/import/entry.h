@@ -1,6 +1,4 @@
 #pragma once
-#include <string>
-
 #include "tools/import/foreign.h"
 #include "tools/import/geometry.h"
 #include "tools/import/json_value.h"

@@ -1,15 +1,9 @@
 #pragma once
 #include <array>
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "base/flow/bins.h"
 #include "base/flow/box_form.h"
 #include "base/flow/clip_outline.h"
-#include "base/json.h"
 #include "base/output_file.h"
 #include "learn/data/stock_answer.h"
 #include "tools/import/class_names.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/json.h"
 #include "base/percent.h"
 #include "base/text.h"
 #include "learn/data/image_files.h"

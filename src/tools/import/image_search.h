@@ -1,9 +1,5 @@
 #pragma once
-#include <filesystem>
-#include <map>
-#include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "tools/import/source_files.h"
 

@@ -2,15 +2,11 @@
 
 #include <fmt/core.h>
 
-#include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <unordered_map>
 
 #include "base/error.h"
 #include "base/interrupt.h"
-#include "base/json.h"
 #include "base/out_of_resources.h"
 #include "base/terminal_text.h"
 #include "base/text.h"

@@ -1,8 +1,6 @@
 #pragma once
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "base/json.h"

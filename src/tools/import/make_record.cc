@@ -5,8 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/flow/clip_outline.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "learn/data/added_texts.h"
 #include "tools/import/write_steps.h"

@@ -1,11 +1,7 @@
 #pragma once
 #include <filesystem>
-#include <functional>
-#include <map>
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "tools/import/foreign.h"
 

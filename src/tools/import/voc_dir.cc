@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include <pugixml.hpp>
 #include <set>
 
 #include "base/file.h"

@@ -1,6 +1,5 @@
 #pragma once
 #include <pugixml.hpp>
-#include <string>
 
 #include "base/flow/clip_outline.h"
 #include "tools/import/ledger.h"

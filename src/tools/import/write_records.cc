@@ -1,12 +1,8 @@
 #include <filesystem>
-#include <map>
-#include <optional>
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/output_file.h"
 #include "base/text.h"
-#include "tools/import/foreign.h"
 #include "tools/import/write_steps.h"
 
 namespace rematch {

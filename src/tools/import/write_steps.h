@@ -1,8 +1,4 @@
 #pragma once
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "base/path_from.h"
 #include "learn/data/record.h"
 #include "tools/import/foreign.h"

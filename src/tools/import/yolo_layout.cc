@@ -2,7 +2,6 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <iterator>
 
 #include "base/terminal_text.h"

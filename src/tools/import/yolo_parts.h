@@ -1,7 +1,4 @@
 #pragma once
-#include <filesystem>
-#include <string>
-
 #include "tools/import/source_files.h"
 
 // The parts of a YOLO data set: its images and classes, and its label files.

@@ -2,7 +2,6 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "base/terminal_text.h"
