@@ -65,40 +65,38 @@ void check_units(const ForeignImages& images, std::optional<BoxForm> assumed,
                  const ImportOptions& options, const std::string& jsonl) {
   const BoxForm form = assumed.value_or(BoxForm::kCorners);
   for (const auto& [kind, boxes] : collect_evidence(images, form, options)) {
-    const auto refuse = [&, &boxes = boxes](std::string error, const std::string& what,
-                                            const std::string& fix) {
-      throw data_error(
-          {.error = std::move(error),
-           .where = fmt::format("the records for {}", jsonl),
-           .what = fmt::format("{}; their numbers are {:g} … {:g}", what, boxes.least, boxes.most),
-           .fix = fix + "; nothing has been written"});
-    };
-    const bool is_answer = kind == CoordUnit::kAnswer;
-    const CoordinateUnit unit = is_answer                    ? answer_unit(options.scale)
-                                : kind == CoordUnit::kShares ? CoordinateUnit::kShares
-                                                             : CoordinateUnit::kPixels;
+    const bool is_answer = kind == CoordUnit::kAnswer, is_shares = kind == CoordUnit::kShares;
+    const CoordinateUnit unit = is_answer   ? answer_unit(options.scale)
+                                : is_shares ? CoordinateUnit::kShares
+                                            : CoordinateUnit::kPixels;
     const std::optional<FormDoubt> doubt = assumed ? doubt_form(boxes, unit, form) : std::nullopt;
     const BoxForm likely = doubt && !doubt->fitting.empty() ? doubt->fitting.front() : form;
+    Problem problem;
     // records of swapped corners are left out
     if (likely != form && (form != BoxForm::kCorners || boxes.num_swapped > 1))
-      refuse(fmt::format("the boxes look like {}, not {}", form_words(likely), form_words(form)),
-             doubt->why,
-             fmt::format("say what the numbers are: --boxes {}, or --boxes {}",
-                         box_form_name(likely), box_form_name(form)));
-    const std::string what =
-        kind == CoordUnit::kShares
-            ? ""
-            : find_other_unit(boxes, unit, form, is_answer, options.scale.is_assumed);
-    if (!what.empty() && is_answer)
-      refuse("the coordinates are not in the unit of --scale", what,
-             reason::fix_for(reason::kBeyondScale));
-    if (!what.empty())
-      refuse(
-          "the boxes are not in pixels of these images", what,
-          fmt::format("give the images that were annotated, at their size then, and numbers in "
-                      "their pixels{}; ms-swift's records say \"bbox_type\": \"norm1\" for 0 to 1 "
-                      "and \"norm1000\" for 0 to 1000",
-                      assumed ? " (or say with --boxes what they are)" : ""));
+      problem = {.error = fmt::format("the boxes look like {}, not {}", form_words(likely),
+                                      form_words(form)),
+                 .what = doubt->why,
+                 .fix = fmt::format("say what the numbers are: --boxes {}, or --boxes {}",
+                                    box_form_name(likely), box_form_name(form))};
+    else if (is_answer)
+      problem = {.error = "the coordinates are not in the unit of --scale",
+                 .what = find_other_unit(boxes, unit, form, true, options.scale.is_assumed),
+                 .fix = reason::fix_for(reason::kBeyondScale)};
+    else if (!is_shares)
+      problem = {
+          .error = "the boxes are not in pixels of these images",
+          .what = find_other_unit(boxes, unit, form, false, false),
+          .fix = fmt::format(
+              "give the images that were annotated, at their size then, and numbers in their "
+              "pixels{}; ms-swift's records say \"bbox_type\": \"norm1\" for 0 to 1 and "
+              "\"norm1000\" for 0 to 1000",
+              assumed ? " (or say with --boxes what they are)" : "")};
+    if (problem.what.empty()) continue;
+    problem.where = fmt::format("the records for {}", jsonl);
+    problem.what += fmt::format("; their numbers are {:g} … {:g}", boxes.least, boxes.most);
+    problem.fix += "; nothing has been written";
+    throw data_error(problem);
   }
 }
 

@@ -15,12 +15,12 @@
 namespace rematch {
 namespace {
 
-constexpr const char* kFix =
-    "give one name a line, in the order of the classes, or a YAML with names: {0: cat, 1: dog}";
-
 [[noreturn]] void refuse(const std::string& path, const std::string& what) {
-  throw data_error(
-      {.error = "this is not a list of class names", .where = path, .what = what, .fix = kFix});
+  throw data_error({.error = "this is not a list of class names",
+                    .where = path,
+                    .what = what,
+                    .fix = "give one name a line, in the order of the classes, or a YAML with "
+                           "names: {0: cat, 1: dog}"});
 }
 
 /// Divides "0,cat", "0: cat" or "/m/01,Cat" into id and name; nullopt for a name alone.

@@ -18,9 +18,11 @@ constexpr const char* kPrompt =
     "coordinates of each in JSON format.";
 constexpr uint64_t kNegativesStream = 0x6E65676174697665ULL;  // separate from other random streams
 
+using Names = std::set<std::string>;
+
 /// The names of objects, as records have them.
-std::set<std::string> shown_classes(const ForeignImage& image, const std::string& label) {
-  std::set<std::string> shown;
+Names shown_classes(const ForeignImage& image, const std::string& label) {
+  Names shown;
   for (const ForeignObject& object : image.objects)
     shown.insert(python_strip(object.desc.empty() ? label : object.desc));
   shown.erase("");
@@ -31,7 +33,7 @@ std::set<std::string> shown_classes(const ForeignImage& image, const std::string
 /// objects, such as "Background", is a class only if the user gives it.
 Strings all_classes(const ForeignSet& set, const ImportOptions& options) {
   Strings classes;
-  std::set<std::string> others, known;
+  Names others, known{""};
   for (const auto& [split, images] : set.splits) {
     for (const ForeignImage& image : images) others.merge(shown_classes(image, options.label));
   }
@@ -40,22 +42,16 @@ Strings all_classes(const ForeignSet& set, const ImportOptions& options) {
     if (!options.names.empty() || others.contains(name)) classes.push_back(name);
   }
   classes.insert(classes.end(), others.begin(), others.end());
-  std::erase_if(
-      classes, [&](const std::string& name) { return name.empty() || !known.insert(name).second; });
+  std::erase_if(classes, [&](const std::string& name) { return !known.insert(name).second; });
   return classes;
 }
 
 /// The classes that an image certainly does not show.
-Strings absent_classes(const ForeignImage& image, const Strings& classes,
-                       std::set<std::string> shown) {
-  if (!image.lost.empty() || image.is_partial) return {};
-  for (const std::string& name : image.doubtful) {
-    if (name.empty()) return {};
-    shown.insert(python_strip(name));
-  }
-  Strings absent = classes;
-  std::erase_if(absent, [&](const std::string& name) { return shown.contains(name); });
-  return absent;
+Strings absent_classes(const ForeignImage& image, Strings classes, Names shown) {
+  for (const std::string& name : image.doubtful) shown.insert(python_strip(name));
+  if (!image.lost.empty() || image.is_partial || shown.contains("")) return {};
+  std::erase_if(classes, [&](const std::string& name) { return shown.contains(name); });
+  return classes;
 }
 
 /// A whole number whose mean over many keys is `value`.
@@ -80,7 +76,7 @@ void add_class_prompts(ForeignSet& set, const ImportOptions& options) {
   const double per_shown = options.negatives / (1 - options.negatives);
   for (auto& [split, images] : set.splits) {
     for (ForeignImage& image : images) {
-      std::set<std::string> listed = shown_classes(image, options.label);
+      Names listed = shown_classes(image, options.label);
       const Strings absent = absent_classes(image, classes, listed);
       const uint64_t key =
           random_key(kNegativesStream, std::stoull(content_hash_of(image.name), nullptr, 16));
@@ -89,10 +85,8 @@ void add_class_prompts(ForeignSet& set, const ImportOptions& options) {
       const size_t count = std::min(round_at_random(wanted, key), absent.size());
       const std::vector<int64_t> order = random_permutation(key, std::ssize(absent));
       for (size_t i = 0; i < count; ++i) listed.insert(absent[order[i]]);
-      Strings names;
-      for (const std::string& name : classes) {
-        if (listed.contains(name)) names.push_back(name);
-      }
+      Strings names = classes;
+      std::erase_if(names, [&](const std::string& name) { return !listed.contains(name); });
       if (names.empty() && image.lost.empty() && !image.has_crowds)
         image.leave_out("an image without objects, and without a class that is surely absent",
                         image.where);

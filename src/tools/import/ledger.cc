@@ -43,21 +43,21 @@ void Ledger::attempt(const std::string& where, const std::function<void()>& read
 std::string Ledger::list(const Losses& losses) {
   Losses by_text;  // whose fixes differ
   for (const auto& [reason, loss] : losses) by_text[reason::text_of(reason)].count += loss.count;
-  std::string text;
+  Strings counts;
   for (const auto& [reason, loss] : ranked(by_text))
-    text += fmt::format("{}{} × {}", text.empty() ? "" : ", ", loss.count, reason);
-  return text;
+    counts.push_back(fmt::format("{} × {}", loss.count, reason));
+  return join(counts, ", ");
 }
 
 std::string Ledger::summary(int64_t num_kept) const {
-  std::string text;
+  Strings parts;
   if (num_records_lost_ > 0)
-    text = fmt::format("left out {} of {}: {}", num_records_lost_,
-                       counted(num_records_lost_ + num_kept, "record"), list(records_));
+    parts.push_back(fmt::format("left out {} of {}: {}", num_records_lost_,
+                                counted(num_records_lost_ + num_kept, "record"), list(records_)));
   if (num_objects_lost_ > 0)
-    text += fmt::format("{}left out {} of records that were kept: {}", text.empty() ? "" : "; ",
-                        counted(num_objects_lost_, "object"), list(objects_));
-  return text;
+    parts.push_back(fmt::format("left out {} of records that were kept: {}",
+                                counted(num_objects_lost_, "object"), list(objects_)));
+  return join(parts, "; ");
 }
 
 Strings Ledger::places() const {
@@ -73,11 +73,10 @@ Strings Ledger::places() const {
 
 std::string Ledger::fix() const {
   const std::string fix = fix_of(records_, "correct or remove these records");
-  return num_keepable_ == 0 ? fix
-                            : fmt::format(
-                                  "{}; --drop-unreadable keeps {} of them without the "
-                                  "objects that cannot be read",
-                                  fix, num_keepable_);
+  if (num_keepable_ == 0) return fix;
+  return fmt::format(
+      "{}; --drop-unreadable keeps {} of them without the objects that cannot be read", fix,
+      num_keepable_);
 }
 
 std::string Ledger::fix_of(const Losses& losses, const std::string& otherwise) {
