@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "base/file.h"
 #include "tools/import/chat_steps.h"
 #include "tools/import/source_files.h"

@@ -50,10 +50,9 @@ class Placeholders {
 
  private:
   const std::string& next_name();
-  std::string next_box();
+  const std::string& next_box();
 
-  Strings names_;
-  std::vector<Json> boxes_;
+  Strings names_, boxes_;
   bool has_boxes_ = false;
   double divisor_ = 0;  ///< 0: pixels; else what makes the numbers shares of the sides
   size_t next_name_ = 0, next_box_ = 0;

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "base/file.h"

@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/file.h"
 #include "tools/import/entry.h"
 #include "tools/import/source_files.h"

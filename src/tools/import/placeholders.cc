@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "tools/import/chat_steps.h"
 
@@ -24,6 +25,17 @@ std::string fill(const std::string& text, const OnName& on_name, const OnBox& on
   }
 }
 
+/// The numbers of a flat list, which are shares unless they are pixels; "null" for another value.
+/// @param divisor  0: pixels
+std::string box_text(Json box, double divisor) {
+  for (Json& value : box) {
+    const std::optional<double> number = read_number(value);
+    if (!number) return "null";
+    value = divisor == 0 ? *number : *number / divisor;
+  }
+  return box.is_array() ? box.dump() : "null";
+}
+
 }  // namespace
 
 Placeholders::Placeholders(const Json& record) {
@@ -35,7 +47,7 @@ Placeholders::Placeholders(const Json& record) {
     refuse("\"objects\" has no list \"bbox\" of the bbox_type real, norm1 or norm1000");
   divisor_ = type == "norm1" ? 1 : type == "norm1000" ? 1000 : 0;
   has_boxes_ = !boxes.is_null();
-  boxes_.assign(boxes.begin(), boxes.end());
+  for (const Json& box : boxes) boxes_.push_back(box_text(box, divisor_));
   for (const Json& name : member(objects, {"ref"})) {
     if (!name.is_string()) refuse("objects.ref is not a list of texts");
     names_.push_back(name.get<std::string>());
@@ -48,16 +60,9 @@ const std::string& Placeholders::next_name() {
   return names_[next_name_++];
 }
 
-/// The numbers of a flat list, which are shares unless they are pixels; "null" for another value.
-std::string Placeholders::next_box() {
+const std::string& Placeholders::next_box() {
   if (next_box_ >= boxes_.size()) refuse(fmt::format("{} boxes for more <bbox>", boxes_.size()));
-  Json box = boxes_[next_box_++];
-  for (Json& value : box) {
-    const std::optional<double> number = read_number(value);
-    if (!number) return "null";
-    value = divisor_ == 0 ? *number : *number / divisor_;
-  }
-  return box.is_array() ? box.dump() : "null";
+  return boxes_[next_box_++];
 }
 
 std::string Placeholders::fill_question(const std::string& text) {

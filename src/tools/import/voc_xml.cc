@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "learn/data/image_files.h"

@@ -1,5 +1,7 @@
 #include "tools/review/plain_record.h"
 
+#include <nlohmann/json.hpp>
+
 #include "learn/data/image_files.h"
 #include "tools/import/entry.h"
 
