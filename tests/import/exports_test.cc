@@ -251,10 +251,15 @@ TEST_F(Exports, ARowWithTwoNamesIsLeftOut) {
   const ImportOptions named{.names = "dog,cat"};
   EXPECT_NE(test::problem_of([&] { convert_csv(header + "0,cat\n", named); }).what.find("names"),
             std::string::npos);
-  for (const char* names : {"cat,cat", "cat,", "cat,7", "1,cat"}) {
+  for (const char* names : {"cat,cat", "cat,", ",cat", "cat,7", "1,cat"}) {
     convert_csv(header + names + "\n", std::string(names) == "1,cat" ? named : ImportOptions());
     EXPECT_EQ(this->names(), "cat") << names;
   }
+  EXPECT_NE(test::problem_of([&] {
+              convert_csv("filename,xmin,ymin,xmax,ymax,class,label\na.png,,,,,,dog\n");
+            }).what.find(reason::text_of(reason::kNoBox)),
+            std::string::npos)
+      << "no empty scene";
 }
 
 TEST_F(Exports, WhatIsMarkedToBeIgnoredIsNoObject) {

@@ -59,8 +59,8 @@ bool has_two_names(const CsvRow& row, const NamesById& names) {
 }
 
 /// The size and the box of a row for its image.
-void read_row(const CsvRow& row, const std::string& place, ForeignImage& image, ForeignSet& set) {
-  const BoxColumns& columns = *find_box(row);
+void read_row(const CsvRow& row, const BoxColumns& columns, const std::string& place,
+              ForeignImage& image, ForeignSet& set) {
   const bool has_own_width =
       columns.names.size() == 4 && find_cell(row, columns.names[2]) == find_cell(row, "width");
   for (const std::string prefix : {"image", "img", ""}) {
@@ -71,7 +71,8 @@ void read_row(const CsvRow& row, const std::string& place, ForeignImage& image, 
   std::string box;
   for (const char* names : columns.names) box += cell_of(row, names) + " ";
   box = python_strip(box);
-  const std::string written = cell_of(row, kClass);
+  std::string written = cell_of(row, kClass);
+  for (const char* column : kNames) written = written.empty() ? cell_of(row, column) : written;
   if (box.empty() && written.empty()) return;                           // the image shows nothing
   const bool is_id = set.names.is_empty() ? written.starts_with("/m/")  // OpenImages
                                           : image.is_partial || parse_number(written).has_value();
@@ -117,7 +118,7 @@ void read_csv(const std::string& path, ForeignSet& set, ForeignImages& images) {
     if (table.has_more_cells())
       image.lose("a row with more cells than columns", place);
     else
-      read_row(row, place, image, set);
+      read_row(row, *box, place, image, set);
   }
 }
 
