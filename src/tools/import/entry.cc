@@ -12,7 +12,8 @@ namespace {
 
 /// True for a number of degrees, also with a unit ("30 deg"); words such as "front" are none.
 bool is_turned(const Json& angle) {
-  return read_number(angle).value_or(angle.dump().find_first_of("123456789") + 1) != 0;
+  const std::optional<double> number = read_number(angle);
+  return number ? *number != 0 : angle.dump().find_first_of("123456789") != std::string::npos;
 }
 
 /// True for a flag such as COCO's `iscrowd`: true, a number above 0 (OpenImages writes -1 for

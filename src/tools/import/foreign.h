@@ -114,7 +114,7 @@ struct ForeignSet {
   bool repeats_images = false;  ///< conversations: an image may have several records
   std::optional<BoxForm> assumed_form = {};  ///< of four numbers, where no format or option says it
   ImportOptions options = {};                ///< of its reader
-  NamesById names = {};                      ///< ImportOptions::names
+  NamesById names = {};                      ///< ImportOptions::names, or those of the data set
 };
 
 /// Reads COCO instances: one file per split (guess_split), or a directory with these files,
@@ -125,11 +125,11 @@ ForeignSet read_coco_files(const Strings& sources, const ImportOptions& options)
 
 /// Reads Pascal VOC: a directory with a folder of XML files, one of images and
 /// ImageSets/Main/{train,val,test}.txt (without lists: one split `train`), or a directory with each
-/// XML next to its image, as labelImg writes them (splits as in list_annotations).
+/// XML next to its image, as labelImg writes them (splits as in find_files).
 /// @throws UserError as read_coco_files
 ForeignSet read_voc_dir(const std::string& directory, const ImportOptions& options);
 
-/// Reads labelMe: a directory with one JSON per image (splits as in list_annotations).
+/// Reads labelMe: a directory with one JSON per image (splits as in find_files).
 /// @throws UserError as read_coco_files
 ForeignSet read_labelme_dir(const std::string& directory, const ImportOptions& options);
 
@@ -139,7 +139,7 @@ ForeignSet read_labelme_dir(const std::string& directory, const ImportOptions& o
 /// @throws UserError as read_coco_files, and for a split without label files or labels in pixels
 ForeignSet read_yolo_set(const std::string& yaml_or_directory, const ImportOptions& options);
 
-/// Reads conversations with boxes: `messages`, `conversations` or `query` records in a JSON array
+/// Reads conversations with boxes: `messages` or `conversations` in a JSON array
 /// or JSON lines, one file per split. Each answer becomes a record with its question as prompt.
 /// Boxes are in the text of the answer, or in ms-swift's `objects`, for which the text has
 /// placeholders.
