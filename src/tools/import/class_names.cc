@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/missing_path.h"
 #include "base/text.h"
 #include "learn/data/image_files.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "base/percent.h"
 #include "base/text.h"
 #include "learn/data/image_files.h"

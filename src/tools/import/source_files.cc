@@ -27,9 +27,9 @@ const std::map<std::string, std::string> kSplitWords = {
 
 /// The files of a form that a source stands for.
 Paths files_of(const std::string& source, const SourceForm& form) {
-  if (!fs::exists(source))
+  if (!path_exists(source))
     throw missing_path("file or directory", source, "give the annotations, or their directory");
-  if (!fs::is_directory(source)) return {source};
+  if (!is_dir(source)) return {source};
   Paths found = list_files(source, [&](const fs::path& path) {
     return lower_case(path.extension()) == form.ending && (form.fits == nullptr || form.fits(path));
   });
@@ -47,7 +47,7 @@ Paths files_of(const std::string& source, const SourceForm& form) {
 std::string split_of(const fs::path& file, const fs::path& source, const SourceForm& form,
                      const ImportOptions& options) {
   if (!form.is_per_image) return options.split.empty() ? guess_split(file) : options.split;
-  const fs::path root = fs::is_directory(source) ? source : source.parent_path();
+  const fs::path root = is_dir(source) ? source : source.parent_path();
   for (std::string split :
        {find_split_folder(file, root), options.split, find_split_word(root.filename())}) {
     if (!split.empty()) return split;
@@ -70,11 +70,6 @@ void refuse_source(const char* command, const std::string& where, const std::str
                      std::string("; export other forms as COCO, as Label Studio and CVAT do, or "
                                  "convert them: `datum convert -i DIR -if FORM -f coco -o coco -- "
                                  "--save-media`")});
-}
-
-bool is_file(const fs::path& path) {
-  std::error_code unreachable;
-  return fs::is_regular_file(path, unreachable);
 }
 
 std::string_view text_of(std::string_view bytes, const std::string& path) {
@@ -134,9 +129,7 @@ std::string guess_split(const std::string& path) {
 fs::path find_folder(const fs::path& directory, std::span<const char* const> names) {
   std::map<std::string, fs::path> folders;
   for (const fs::directory_entry& entry : list_entries(directory)) {
-    std::error_code unreachable;
-    if (entry.is_directory(unreachable))
-      folders.emplace(lower_case(entry.path().filename()), entry.path());
+    if (is_dir(entry.path())) folders.emplace(lower_case(entry.path().filename()), entry.path());
   }
   for (const char* name : names) {
     if (const auto found = folders.find(name); found != folders.end()) return found->second;

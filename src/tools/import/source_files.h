@@ -23,9 +23,6 @@ inline constexpr const char* kAnnotationFolders[] = {
 [[noreturn]] void refuse_source(const char* command, const std::string& where,
                                 const std::string& what, const std::string& fix = "");
 
-/// True for a regular file; false also for one that cannot be reached.
-bool is_file(const std::filesystem::path& path);
-
 /// The text of a file without its byte order mark.
 /// @throws UserError (data) for UTF-16
 std::string_view text_of(std::string_view bytes, const std::string& path);

@@ -32,7 +32,7 @@ SplitFiles read_lists(const std::string& root, ForeignSet& set) {
     const fs::path main = list.parent_path(),
                    folder = find_folder(main.parent_path().parent_path(), kAnnotationFolders);
     const bool is_both = list.stem() == "trainval";  // stands for a missing train.txt
-    if (folder.empty() || (is_both && fs::exists(main / "train.txt"))) continue;
+    if (folder.empty() || (is_both && path_exists(main / "train.txt"))) continue;
     Paths& files = splits[is_both ? "train" : find_split_word(list.stem())];
     set.sources.push_back(list);
     folders.insert(folder);
@@ -40,7 +40,7 @@ SplitFiles read_lists(const std::string& root, ForeignSet& set) {
     for (const std::string& name : read_lines(list)) {
       ++number;
       const fs::path file = folder / (name + ".xml");
-      if (fs::exists(file))
+      if (path_exists(file))
         files.push_back(*named.insert(file).first);
       else if (!name.empty())
         set.ledger.lose_record("a name in a list without an XML",

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/file.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
 #include "learn/data/image_files.h"
@@ -26,7 +27,7 @@ fs::path resolve(const fs::path& root, const fs::path& other, std::string entry)
   fs::path written = root / entry;
   while (true) {
     for (const fs::path& path : {root / entry, other / entry}) {
-      if (fs::exists(path)) return path;
+      if (path_exists(path)) return path;
     }
     const size_t slash = entry.find('/');
     // the last part alone may be another image or split
@@ -37,7 +38,7 @@ fs::path resolve(const fs::path& root, const fs::path& other, std::string entry)
 
 /// The images of a split: all below a directory, or those of a list, one path a line.
 Paths list_split_images(const fs::path& place, const fs::path& root) {
-  if (fs::is_directory(place)) return list_files(place, is_image_name);
+  if (is_dir(place)) return list_files(place, is_image_name);
   Paths images;
   for (const std::string& line : read_lines(place)) {
     if (is_image_name(line))  // no comment
@@ -71,16 +72,16 @@ YoloLayout read_yaml(const std::string& path, ForeignSet& set) {
     for (const std::string& entry :
          split.IsSequence() ? split.as<Strings>() : std::vector{split.as<std::string>()}) {
       const fs::path place = resolve(root, beside, entry);
-      if (!fs::exists(place) && name == "test") {  // of some exports, which do not need it
+      if (!path_exists(place) && name == "test") {  // of some exports, which do not need it
         set.ledger.note("split test, which the YAML lists but does not exist");
         continue;
       }
-      if (!fs::exists(place))
+      if (!path_exists(place))
         refuse_yolo(
             place, "it is neither a directory of images nor a text file of paths",
             "correct \"path\" and the splits in the YAML, or pass the directory of \"path\" "
             "with --images");
-      layout.has_lists = layout.has_lists || !fs::is_directory(place);
+      layout.has_lists = layout.has_lists || !is_dir(place);
       Paths& images = layout.images[name];
       for (fs::path& image : list_split_images(place, root)) images.push_back(std::move(image));
     }
@@ -127,7 +128,7 @@ YoloLayout find_layout(const std::string& root, ForeignSet& set) {
 
 /// The path itself, or the only YAML in that directory; empty if a directory has none.
 std::string find_yaml(const std::string& path) {
-  if (!fs::is_directory(path)) return path;
+  if (!is_dir(path)) return path;
   std::string found;
   for (const fs::directory_entry& entry : list_entries(path)) {
     if (!is_among(entry.path().extension(), kYaml)) continue;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/file.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
 #include "learn/data/image_files.h"
@@ -60,7 +61,7 @@ class YoloReader {
         ForeignImage{.name = name, .where = name, .unit = CoordUnit::kShares, .path = name});
     for (const fs::path& each : label_files(path)) {
       const fs::path labels = each.lexically_normal();
-      if (!fs::exists(labels)) continue;
+      if (!fs::exists(labels)) continue;  // throws where that cannot be seen: it may be there
       image.stem = labels;
       folders_.insert(labels.parent_path());
       std::set<fs::path>& of_labels = images_of_[labels];
