@@ -34,8 +34,8 @@ std::shared_ptr<const HfDir> open_weights(const std::string& model_dir) {
   return HfDir::open(model_dir, describe_model(model_dir).file_names);
 }
 
-/// Hash of config.json without the members that programs write anew. Sizes of which no weight tells
-/// change the answers too: rope_theta, rms_norm_eps, heads.
+/// Hash of config.json without the members that depend on the program that wrote it. Sizes of which
+/// no weight tells change the answers too: rope_theta, rms_norm_eps, heads.
 std::string hash_config(const std::string& model_dir) {
   Json config = read_json_file(join_path(model_dir, "config.json"));
   const auto strip = [](Json& part) {

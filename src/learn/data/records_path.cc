@@ -1,20 +1,21 @@
 #include "learn/data/records_path.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <vector>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/first_few.h"
 #include "base/terminal_text.h"
-#include "learn/data/image_files.h"
 
 namespace rematch {
 
 void require_records_file(const std::string& path) {
   if (!is_dir(path)) return;
   Strings files;
-  for (const std::filesystem::directory_entry& entry : list_entries(path)) {
+  std::error_code unseen;
+  for (const auto& entry : std::filesystem::directory_iterator(path, unseen)) {
     if (entry.path().extension() == ".jsonl")
       files.push_back(printable(shell_word(join_path(path, entry.path().filename().string()))));
   }

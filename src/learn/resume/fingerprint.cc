@@ -169,7 +169,7 @@ int64_t window_size(const Fingerprint& print) {
   return product;
 }
 
-/// What differs, and how to keep the checkpoint's value.
+/// The difference in words, and how to keep the checkpoint's value.
 std::pair<std::string, std::string> explain(const Difference& difference, const Fingerprint& saved,
                                             const Fingerprint& now) {
   if (difference.name == kRecords)

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/missing_path.h"
 #include "base/text.h"
-#include "learn/data/image_files.h"
+#include "tools/import/image_files.h"
 #include "tools/import/json_value.h"
 #include "tools/import/source_files.h"
 

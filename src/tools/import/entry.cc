@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "learn/data/image_files.h"
+#include "tools/import/image_files.h"
 
 namespace rematch {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/percent.h"
 #include "base/text.h"
-#include "learn/data/image_files.h"
+#include "tools/import/image_files.h"
 
 namespace rematch {
 namespace {

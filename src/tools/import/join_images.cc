@@ -10,9 +10,9 @@
 #include "base/out_of_resources.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
-#include "learn/data/image_files.h"
 #include "learn/data/image_path.h"
 #include "model/vision/upright.h"
+#include "tools/import/image_files.h"
 #include "tools/import/image_search.h"
 
 namespace rematch {

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "base/file.h"
-#include "learn/data/image_files.h"
 #include "tools/import/entry.h"
+#include "tools/import/image_files.h"
 #include "tools/import/source_files.h"
 
 namespace rematch {

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "base/utf16.h"
 #include "learn/data/foreign_file.h"
-#include "learn/data/image_files.h"
+#include "tools/import/image_files.h"
 #include "tools/import/json_value.h"
 
 namespace rematch {

@@ -5,8 +5,8 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "learn/data/image_files.h"
 #include "tools/import/entry.h"
+#include "tools/import/image_files.h"
 #include "tools/import/source_files.h"
 #include "tools/import/voc_xml.h"
 

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "learn/data/image_files.h"
 #include "tools/import/entry.h"
+#include "tools/import/image_files.h"
 
 namespace rematch {
 

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
-#include "learn/data/image_files.h"
+#include "tools/import/image_files.h"
 #include "tools/import/yolo_parts.h"
 
 namespace rematch {

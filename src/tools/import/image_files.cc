@@ -1,4 +1,4 @@
-#include "learn/data/image_files.h"
+#include "tools/import/image_files.h"
 
 #include <algorithm>
 #include <set>
