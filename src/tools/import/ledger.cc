@@ -72,7 +72,7 @@ Strings Ledger::places() const {
 }
 
 std::string Ledger::fix() const {
-  const std::string fix = fix_of(records_, "correct or remove these records");
+  std::string fix = fix_of(records_, "correct or remove these records");
   if (num_keepable_ == 0) return fix;
   return fmt::format(
       "{}; --drop-unreadable keeps {} of them without the objects that cannot be read", fix,
