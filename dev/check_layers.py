@@ -132,6 +132,7 @@ ALLOWED = {
         "base/observe",
         "learn/data",
         "learn/estep",
+        "learn/estep/answer",
         "learn/estep/match",
         "learn/mstep",
         "learn/mstep/loss",

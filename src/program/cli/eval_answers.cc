@@ -17,10 +17,10 @@
 #include "base/text.h"
 #include "learn/estep/answer/checkpoint_format.h"
 #include "learn/evaluate/answers_file.h"
+#include "learn/evaluate/other_formats.h"
 #include "model/checkpoint/model_dir.h"
 #include "model/vision/patches.h"
 #include "program/cli/eval_output.h"
-#include "program/cli/other_formats.h"
 #include "tools/records/record_file.h"
 
 namespace rematch {
@@ -86,7 +86,7 @@ Dataset answered_records(const Dataset& records, const GivenAnswers& answers, co
     throw data_error({.error = "no answer can be scored",
                       .where = task.answers,
                       .what = "none of its lines has a text",
-                      .fix = "give the answers of the program that was asked"});
+                      .fix = "give the answers of a program"});
   }
   if (num_answered < records.size()) {
     Strings failed;

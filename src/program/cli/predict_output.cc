@@ -210,8 +210,7 @@ PredictOutput::PredictOutput(const PredictFormat& format, const Strings& images,
             {.error = "two images have one id in the file of --ids",
              .where = image,
              .what = fmt::format("id {} is that of {} too", first->first, first->second),
-             .fix = "give one of them, or a COCO file with their directories in "
-                    "`file_name`"});
+             .fix = "give one of them, or directories in `file_name`"});
     }
   }
   if (!format.draw_dir.empty()) prepare_drawings(format.draw_dir, images, inputs_);

@@ -17,11 +17,11 @@
 #include "learn/data/file_set.h"
 #include "learn/data/foreign_file.h"
 #include "learn/data/image_path.h"
-#include "learn/data/outside.h"
 #include "learn/data/record.h"
 #include "learn/estep/match/repeats.h"
 #include "model/vision/image.h"
 #include "tools/import/json_value.h"
+#include "tools/review/outside.h"
 #include "tools/review/plain_record.h"
 
 namespace rematch {

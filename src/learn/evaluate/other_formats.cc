@@ -1,4 +1,4 @@
-#include "program/cli/other_formats.h"
+#include "learn/evaluate/other_formats.h"
 
 #include <fmt/core.h>
 
@@ -27,13 +27,13 @@ void OtherFormats::add(const ScoredRollout& answer) {
 OtherFormats::Found OtherFormats::find(const std::string& name) const {
   const auto format = make_answer_format(name, tokenizer_, name);
   const auto read = [&](const ScoredRollout& answer) {
-    return to_scene(
-        format->parse(answer.rollout.response_token_ids, options_.stop_ids, answer.prompt).objects);
+    return format->parse(answer.rollout.response_token_ids, options_.stop_ids, answer.prompt)
+        .objects;
   };
   Found found;
   for (const ScoredRollout& answer : unread_) found.objects += std::ssize(read(answer));
   for (const ScoredRollout& answer : first_) {
-    Objects objects = read(answer);
+    Objects objects = to_scene(read(answer));
     objects.resize(std::min(objects.size(), kMostObjects));
     found.matches += std::ssize(match_objects(objects, answer.ground_truth, options_.match).pairs);
   }

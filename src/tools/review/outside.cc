@@ -1,4 +1,4 @@
-#include "learn/data/outside.h"
+#include "tools/review/outside.h"
 
 #include "base/file.h"
 
