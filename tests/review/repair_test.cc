@@ -98,6 +98,16 @@ TEST_F(RepairTest, QuotedNumbersPairsAndASinglePathAreRepaired) {
   EXPECT_EQ(fixed_boxes(), "[1, 2, 30, 40]\n[1, 2, 30, 40]\n[1, 2, 30, 40]\n");
 }
 
+TEST_F(RepairTest, AnObjectWithTwoNamesOrTwoShapesIsLeftOut) {
+  const std::string whole = box("1, 2, 30, 40"), open = whole.substr(0, whole.size() - 1);
+  const Changes repairs = repair(record(whole) + record(open + R"(, "label": "another"})") +
+                                     record(open + R"(, "bbox": [1, 2, 30, 41]})") +
+                                     record(open + R"(, "bbox": [1, 2, 30, 40]})"),
+                                 {.unit = CoordinateUnit::kBins});
+  EXPECT_EQ(fixed_boxes(), "[1, 2, 30, 40]\n[1, 2, 30, 40]\n");
+  EXPECT_EQ(repairs.at("a record with two names or two shapes of an object"), 2);
+}
+
 TEST_F(RepairTest, ARecordWhoseBoxesHaveNoAreaIsNoEmptyScene) {
   const Changes repairs =
       repair(record(box("300, 400, 300, 500")) + record(box("1, 2, 30, 40")) + record(""),

@@ -8,9 +8,21 @@
 namespace rematch {
 namespace {
 
-constexpr const char* kObjectKeys[] = {"desc",  "label",   "category",    "name",
-                                       "class", "caption", "description", "bbox_2d",
-                                       "bbox",  "box",     "poly"};
+constexpr const char* kNameKeys[] = {"desc",  "label",   "category",   "name",
+                                     "class", "caption", "description"};
+constexpr const char* kShapeKeys[] = {"bbox_2d", "bbox", "box", "poly"};
+
+/// True if members of these names have different values.
+bool differ(const Json& object, std::span<const char* const> keys) {
+  const Json* first = nullptr;
+  for (const char* key : keys) {
+    const auto found = object.find(key);
+    if (found == object.end()) continue;
+    if (first != nullptr && *first != *found) return true;
+    first = &*found;
+  }
+  return false;
+}
 
 /// Replaces the text of each coord token by its number.
 void read_coord_tokens(Json& value) {
@@ -32,9 +44,11 @@ ForeignImage read_plain_record(Json record, const std::string& path, const std::
         if (member.is_array()) read_coord_tokens(member);
       }
       for (const auto& member : object.items()) {
-        if (!is_among(member.key(), kObjectKeys))
+        if (!is_among(member.key(), kNameKeys) && !is_among(member.key(), kShapeKeys))
           throw LeftOut{"a record with an unknown member in an object", member.key()};
       }
+      if (object.is_object() && (differ(object, kNameKeys) || differ(object, kShapeKeys)))
+        throw LeftOut{"a record with two names or two shapes of an object", show_json(object)};
     }
   }
   ForeignSet ignored{.options = {.polygons = true}};
