@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -59,7 +60,9 @@ class RecordIndex {
 
   /// The record of a batch's `custom_id`: its 0-based line in digits, or its image.
   size_t find_custom(const std::string& id, const std::string& where) const {
-    if (const std::optional<int64_t> line = parse_digits(id)) return find_id(*line, where);
+    int64_t line = 0;
+    const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), line);
+    if (error == std::errc() && end == id.data() + id.size()) return find_id(line, where);
     return only_one(find_image(id, where), id, where);
   }
 
