@@ -12,6 +12,7 @@
 #include "e2e/program.h"
 #include "learn/augment/augmentation.h"
 #include "learn/data/dataset.h"
+#include "support/paths.h"
 
 namespace rematch {
 namespace {
@@ -102,6 +103,28 @@ TEST(AbsentClasses, AreRefusedWithoutAListAndShownByCheck) {
   const test::ProcessResult shown =
       program.run("data show lists.jsonl --out sheet.png --augment " + yaml);
   EXPECT_EQ(shown.exit_code, 0) << shown.err;
+}
+
+TEST(AbsentClasses, AreOfferedByInitAndMeasuredByProbe) {
+  test::Program program;
+  write_lists(program);
+  const std::string offer = "  # absent_classes: {share: 1}";
+  for (const std::string& records :
+       {std::string("lists.jsonl"), test::Program::golden("train.jsonl")}) {
+    const std::string out = records == "lists.jsonl" ? "lists.yaml" : "plain.yaml";
+    ASSERT_EQ(
+        program.run("init " + test::Program::model() + " " + records + " --out " + out).exit_code,
+        0);
+    const std::string yaml = read_file(program.dir().file(out));
+    EXPECT_EQ(yaml.find(offer) != yaml.npos, records == "lists.jsonl") << yaml;
+  }
+  const std::string probe = "probe " + test::source_path("tests/shapes/model") +
+                            " drawn.jsonl --samples 1 --json --set "
+                            "custom.extra.rollout_matching.max_new_tokens=60";
+  const test::ProcessResult probed = program.run(probe);
+  ASSERT_EQ(probed.exit_code, 0) << probed.err;
+  EXPECT_TRUE(parse_json(probed.out, "probe")["measured"]["absent_answered"].is_number())
+      << probed.out;
 }
 
 }  // namespace rematch

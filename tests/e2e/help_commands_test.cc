@@ -91,9 +91,8 @@ TEST(HelpCommands, InitChoosesEpochsForTwoHundredSteps) {
   const std::string yaml = read_file(program.dir().file("rematch.yaml"));
   for (const char* part :
        {"# learning_rate: left out",
-        "# 200 epochs of 8 samples in steps of 8: 200 optimizer steps; fewer than 200 teach too",
-        "num_train_epochs: 200\n", "save_strategy: steps\n  save_steps: 50\n",
-        "eval_strategy: steps\n"})
+        "# 200 epochs of 8 samples in steps of 8: 200 optimizer steps.", "num_train_epochs: 200\n",
+        "save_strategy: steps\n  save_steps: 50\n", "eval_strategy: steps\n"})
     EXPECT_TRUE(has(yaml, part)) << part << yaml;
   const test::ProcessResult checked = program.run("check rematch.yaml");
   EXPECT_TRUE(has(checked.out, "200 optimizer steps (1600 samples seen)")) << checked.out;

@@ -171,7 +171,7 @@ TEST(RolloutBuffer, TheAdviceOnAPartialWindowNamesTheRanks) {
   };
   EXPECT_THAT(told_by(1),
               HasSubstr("gradient_accumulation_steps so that it divides the number of samples"));
-  EXPECT_THAT(told_by(2), HasSubstr("gradient_accumulation_steps x the number of ranks (2) so that "
+  EXPECT_THAT(told_by(2), HasSubstr("gradient_accumulation_steps x 2 ranks so that "
                                     "it divides the number of samples"));
 }
 

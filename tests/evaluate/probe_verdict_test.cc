@@ -66,6 +66,20 @@ TEST(ProbeVerdict, SaysWhatStage2BroughtAnswersInDigits) {
   }
 }
 
+TEST(ProbeVerdict, AddsAbsentClassesWhereTheyGetBoxes) {
+  const auto said = [](int64_t num_answered) {
+    return judge(with([&](ProbeNumbers& n) {
+                   n.num_absent = 40, n.num_absent_answered = num_answered;
+                 }),
+                 true)
+        .headline;
+  };
+  EXPECT_EQ(said(4), judge(healthy(), true).headline) << "a tenth";
+  EXPECT_EQ(said(5), judge(healthy(), true).headline +
+                         ". And it boxes listed classes that are not there: "
+                         "`custom.absent_classes` teaches that");
+}
+
 TEST(ProbeVerdict, RecommendsStage1ForRunawayAnswers) {
   EXPECT_EQ(action([](ProbeNumbers& n) { n.greedy.truncated = 30; }), ProbeAction::kStage1);
   EXPECT_EQ(action([](ProbeNumbers& n) { n.greedy.malformed = 11; }), ProbeAction::kStage1);

@@ -40,8 +40,7 @@ bool is_blank(std::string_view line) {
   throw data_error({.error = "the dataset has no records",
                     .where = path,
                     .what = found,
-                    .fix = "use a JSONL with at least one record (and a sample "
-                           "limit of at least 1)"});
+                    .fix = "use a JSONL with at least one record"});
 }
 
 void check_image_files(const Sample& sample) {

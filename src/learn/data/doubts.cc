@@ -36,7 +36,7 @@ std::string pixels_warning(const std::string& path, std::span<const Sample> samp
   return fmt::format(
       "{}: COORDINATES LOOK LIKE PIXELS: in {} images no coordinate exceeds its image's side, but "
       "they are read as bins 0..{}; if they are pixels, `rematch data check {} --fix OUT --unit "
-      "pixels` converts them: bin = min(999, round(1000 * x / width))",
+      "pixels` converts them",
       path, evidence.num_images, kNumBins - 1, shell_word(path));
 }
 

@@ -9,11 +9,10 @@ namespace rematch::advice {
 inline constexpr const char* kLongAnswers =
     "the longest true answer of {} has {} tokens ({}), and max_new_tokens is {}: {} of {} do not "
     "fit, so {}evaluations and `predict` (rematch_prompt.json of the checkpoints) would cut them "
-    "off; custom.extra.rollout_matching.max_new_tokens: {} holds it with a quarter to spare";
+    "off; custom.extra.rollout_matching.max_new_tokens: {} holds it";
 inline constexpr const char* kLongRollouts =
     "{} of {} samples of {} can exceed global_max_length ({}) when a rollout uses all of "
-    "max_new_tokens ({}) and the whole truth follows: up to {} tokens; such a segment {} when it "
-    "arises";
+    "max_new_tokens ({}) and the whole truth follows: up to {} tokens; such a segment {}";
 inline constexpr const char* kLongWarmup =
     "training.warmup_steps is {}, and the run has {}: it ends before the learning rate has reached "
     "training.learning_rate";
@@ -34,7 +33,7 @@ inline constexpr const char* kSort =
 inline constexpr const char* kOwnOrder =
     "keep the truth in the model's own order (`custom.object_ordering: own`) and continue stage 1";
 inline constexpr const char* kKeepSorting =
-    "continue stage 1 on sorted answers: the model does not follow the order of the data";
+    "continue stage 1 on sorted answers: the model does not follow their order";
 inline constexpr const char* kUnfinished =
     "continue stage 1, with `custom.coord_input_noise: 12`: it is not finished";
 inline constexpr const char* kLabels = "continue stage 1: the labels are not learnt";
@@ -43,6 +42,8 @@ inline constexpr const char* kNothingLeft =
 inline constexpr const char* kRewrite = "run stage 2 with target_policy: rewrite";
 inline constexpr const char* kNoise =
     "add noise to stage 1 (`custom.coord_input_noise: 12`): stage 2 has little to work with";
+inline constexpr const char* kAbsent =
+    "it boxes listed classes that are not there: `custom.absent_classes` teaches that";
 inline constexpr const char* kInDigits =
     "{}; with answers in digits it came no further than stage 1 of the same cost";
 

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
 #include "base/content_key.h"
 
 namespace rematch {
@@ -32,13 +34,16 @@ std::string shown_eval_set(const std::string& text) {
 }
 
 Strings eval_set_differences(const std::string& a, const std::string& b) {
-  const std::string labels = ", labels ", prompts = ", prompts ", scoring = ", scoring ";
+  constexpr std::pair<const char*, const char*> kParts[] = {{"", "records"},
+                                                            {", labels ", "label_match"},
+                                                            {", prompts ", "prompts"},
+                                                            {", scoring ", "decoding or matching"},
+                                                            {"\n", ""}};
   Strings differences;
-  if (part(a, "", labels) != part(b, "", labels)) differences.emplace_back("records");
-  if (part(a, labels, prompts) != part(b, labels, prompts)) differences.emplace_back("label_match");
-  if (part(a, prompts, scoring) != part(b, prompts, scoring)) differences.emplace_back("prompts");
-  if (part(a, scoring, "\n") != part(b, scoring, "\n"))
-    differences.emplace_back("decoding or matching");
+  for (const auto* at = kParts; *at->second != '\0'; ++at) {
+    const char *begin = at->first, *end = at[1].first;
+    if (part(a, begin, end) != part(b, begin, end)) differences.emplace_back(at->second);
+  }
   return differences;
 }
 

@@ -1,6 +1,7 @@
 #include "learn/evaluate/probe.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/observe/terminal.h"
 #include "learn/estep/match/match_policy.h"
@@ -74,7 +75,10 @@ void Probe::measure_greedy(const Answers& answers, Terminal& terminal,
   const auto on_progress = [&](int64_t num_done) {
     terminal.progress({.phase = "answer", .done = num_done, .total = num_samples});
   };
-  const auto on_batch = [&](size_t batch, std::vector<ScoredRollout> scored, const MetricsBag&) {
+  const auto on_batch = [&](size_t batch, std::vector<ScoredRollout> scored,
+                            const MetricsBag& metrics) {
+    numbers_.num_absent += std::llround(metrics.sum("rollout/absent_names"));
+    numbers_.num_absent_answered += std::llround(metrics.sum("rollout/absent_answered"));
     for (size_t i = 0; i < scored.size(); ++i) {
       const ScoredRollout& rollout = scored[i];
       on_answer(rollout);

@@ -21,6 +21,7 @@ constexpr double kNothingLeftF1 = 0.96;
 constexpr double kNothingLeftLabels = 0.95;
 constexpr double kSomeDuplicates = 0.01;  // repeats that stage 2 can halve
 constexpr double kMinFound = 0.30;        // share of missing objects found by sampled answers
+constexpr double kMostAbsent = 0.10;      // share of absent classes with a box
 
 bool runs_away(const ProbeNumbers& numbers) {
   return numbers.truncated() > kMostBroken || numbers.pred_per_gt() > kMostPerTruth ||
@@ -95,6 +96,8 @@ ProbeVerdict judge(const ProbeNumbers& numbers, bool sorted, bool in_digits, boo
                               (verdict.action == ProbeAction::kSort && !sorted && !keeps_own);
   if (in_digits && offers_stage_2)
     verdict.headline = fmt::format(advice::kInDigits, verdict.headline);
+  if (numbers.absent_answered() > kMostAbsent)
+    verdict.headline += fmt::format(". And {}", advice::kAbsent);
   return verdict;
 }
 

@@ -29,9 +29,11 @@ struct ProbeNumbers {
   int64_t num_matched_50 = 0;  ///< pairs with maskIoU ≥ 0.5
   int64_t num_named_right = 0;
   double matched_iou_sum = 0;
-  int64_t num_neighbours = 0;  ///< matched objects that follow one another in an answer
-  int64_t num_in_order = 0;    ///< of those, also in the sorted order of the truth
-  int num_draws = 0;           ///< sampled answers for each image with a missed object
+  int64_t num_neighbours = 0;       ///< matched objects that follow one another in an answer
+  int64_t num_in_order = 0;         ///< of those, also in the sorted order of the truth
+  int64_t num_absent = 0;           ///< names that a prompt lists and its picture lacks
+  int64_t num_absent_answered = 0;  ///< of those, with a box
+  int num_draws = 0;                ///< sampled answers for each image with a missed object
 
   ProbeBucket total() const;  ///< over all images
 
@@ -45,6 +47,7 @@ struct ProbeNumbers {
   double pred_per_gt() const { return share(total().num_predictions, total().num_truths); }
   double truncated() const { return share(greedy.truncated, total().num_images); }
   double malformed() const { return share(greedy.malformed, total().num_images); }
+  double absent_answered() const { return share(num_absent_answered, num_absent); }
   /// of the truths
   double missing() const { return share(total().num_missing, total().num_truths); }
   /// of the missing truths

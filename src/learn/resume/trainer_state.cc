@@ -180,10 +180,8 @@ std::optional<std::string> RunProgress::reset_best(const BestOf& now) {
                                        before.eval_set, now.eval_set)
                          : fmt::format("resumed with another metric_for_best_model: {} → {}",
                                        metric(before), metric(now));
-  text += fmt::format(
-      "; scores before and after are not comparable, so the best score is reset "
-      "(it was {} after step {})",
-      *best_metric, best_global_step.value_or(0));
+  text += fmt::format("; the best score, {} after step {}, is reset", *best_metric,
+                      best_global_step.value_or(0));
   if (best_model_checkpoint) {
     text += fmt::format("; {} is kept", *best_model_checkpoint);
     kept_checkpoints.push_back(*best_model_checkpoint);

@@ -150,8 +150,8 @@ void RunLog::note_partial_window() {
   terminal_.warn(fmt::format(
       "the last window of an epoch is partial: it is used for one optimizer step, not for m_steps; "
       "choose per_device_train_batch_size x gradient_accumulation_steps{} so that it divides the "
-      "number of samples (custom.train_sample_limit can drop the remainder)",
-      live_.num_ranks > 1 ? fmt::format(" x the number of ranks ({})", live_.num_ranks) : ""));
+      "number of samples",
+      live_.num_ranks > 1 ? fmt::format(" x {} ranks", live_.num_ranks) : ""));
 }
 
 void RunLog::note_saved(const std::string& path) {

@@ -14,6 +14,7 @@
 #include "base/observe/terminal.h"
 #include "base/output_file.h"
 #include "base/terminal_text.h"
+#include "learn/augment/absent_classes.h"
 #include "learn/data/class_names.h"
 #include "learn/data/records_path.h"
 #include "learn/estep/answer/checkpoint_format.h"
@@ -66,14 +67,21 @@ std::string quoted(const std::string& text) { return python_json_string(text); }
 /// For small sets: augmentation, as a comment (docs/small_data.md#measured).
 std::string augment_lines(int64_t num_records) {
   if (num_records >= 1000) return "";
-  return "# data:\n#   augment: {crop: 0.6, color: 0.3}    # varies few pictures; `rematch data "
-         "show --augment` draws them (docs/small_data.md)\n\n";
+  return "# data:\n#   augment: {crop: 0.6, color: 0.3}    # varies few pictures "
+         "(docs/small_data.md)\n\n";
+}
+
+/// For prompts that list classes: absent ones, as a comment.
+std::string absent_lines(const Dataset& train) {
+  if (count_listing(train.samples()).second == 0) return "";
+  return "  # absent_classes: {share: 1}    # where the truth has every object "
+         "(docs/absent_classes.md)\n";
 }
 
 /// Lengths in tokens over the data.
 struct SampleLengths {
   int64_t longest_prompt = 0;  ///< with its image
-  int64_t median_answer = 0, longest_answer = 0;
+  int64_t longest_answer = 0;
 };
 
 /// Facts of the records and the model.
@@ -98,17 +106,13 @@ ModelFiles open_files(const Checkpoint& checkpoint, const InitFacts& facts, Term
 /// Reads no image.
 SampleLengths measure_lengths(const std::vector<Dataset>& data, const ModelFiles& files) {
   SampleLengths lengths;
-  std::vector<int64_t> answers;
   for (const Dataset& records : data) {
     for (const SampleLength& each : measure_samples(records, *files.prompts, *files.format,
                                                     {.patches = files.patches}, [](int64_t) {})) {
-      answers.push_back(each.answer_len);
+      lengths.longest_answer = std::max<int64_t>(lengths.longest_answer, each.answer_len);
       lengths.longest_prompt = std::max<int64_t>(lengths.longest_prompt, each.prompt_len);
     }
   }
-  std::ranges::sort(answers);
-  lengths.median_answer = answers[answers.size() / 2];
-  lengths.longest_answer = answers.back();
   return lengths;
 }
 
@@ -142,20 +146,18 @@ std::string yaml_for(const InitArguments& arguments, const Dataset& train, const
   const int64_t max_length = rounded_up(lengths.longest_prompt + max_new_tokens, 64);
   std::string yaml = fmt::format(
       "# Written by `rematch init` for {} records of {}.\n"
-      "# Check it with `rematch check {}`; `rematch explain KEY` says what a key means "
-      "(docs/config.md).\n\n"
+      "# Check it with `rematch check {}`; `rematch explain KEY` says what a key means.\n\n"
       "model:\n  model: {}\n\n"
-      "# Tokens of a prompt with its answer. The longest here: prompt {}, true answer {} (median "
-      "{}).\n"
+      "# Tokens of a prompt with its answer. The longest here: prompt {}, true answer {}.\n"
       "global_max_length: {}\n\n"
       "training:\n  output_dir: output\n"
       "  run_name: {}    # logs and checkpoints: output/RUN_NAME, a second run RUN_NAME-2\n"
       "{}\n"
-      "# tuner:\n#   train_type: lora                 # trains an adapter: a fraction of the "
+      "# tuner:\n#   train_type: lora                 # an adapter: a fraction of the "
       "memory (docs/adapters.md)\n#   lora_rank: 16\n\n",
       train.size(), printable(arguments.train), printable(shell_word(arguments.out)),
-      quoted(arguments.model), lengths.longest_prompt, lengths.longest_answer,
-      lengths.median_answer, max_length, arguments.stage_1 ? "stage1" : "stage2",
+      quoted(arguments.model), lengths.longest_prompt, lengths.longest_answer, max_length,
+      arguments.stage_1 ? "stage1" : "stage2",
       schedule_lines(train.size(), !arguments.val.empty(), arguments.stage_1));
   yaml += augment_lines(train.size());
   yaml += fmt::format("custom:\n  trainer_variant: {}\n  train_jsonl: {}\n",
@@ -164,10 +166,11 @@ std::string yaml_for(const InitArguments& arguments, const Dataset& train, const
   yaml += arguments.val.empty()
               ? "  # val_jsonl: data/val.jsonl          # scores on data it does not train on\n"
               : fmt::format("  val_jsonl: {}\n", quoted(arguments.val));
+  yaml += absent_lines(train);
   if (prompt) yaml += fmt::format("  user_prompt: {}\n", quoted(*prompt->texts.user_prompt));
   if (facts.classes.text)
     yaml += fmt::format(
-        "  # The usual prompt and the classes of {}, so that the names are known.\n"
+        "  # The usual prompt and the classes of {}.\n"
         "  user_prompt: {}\n",
         printable(arguments.train), quoted(*facts.classes.text));
   yaml += fmt::format(
@@ -209,6 +212,7 @@ int run_init(InitArguments arguments) {
     terminal->warn_all(records.back().warnings());
   }
   refuse_to_overwrite(arguments.out);
+  records.front().offer_classes();
   const Dataset &train = records.front(), &last = records.back();
   terminal->warn_all(class_name_warnings(train, arguments.val.empty() ? nullptr : &last));
   const InitFacts facts = find_facts(checkpoint, records, *terminal);
@@ -219,7 +223,7 @@ int run_init(InitArguments arguments) {
     std::cout << wrapped(
         "stage 1, plain supervised training: this checkpoint has no rematch_prompt.json, so it was "
         "not trained to answer with coord tokens, and rollouts of such a model are malformed "
-        "(--stage2 writes rollout matching all the same)\n",
+        "(--stage2 writes it all the same)\n",
         2);
   print("wrote {}\n", arguments.out);
   print("next: rematch check {0}; rematch train {0}\n", shell_word(arguments.out));

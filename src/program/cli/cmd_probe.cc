@@ -44,6 +44,8 @@ std::vector<Measured> measurements(const ProbeNumbers& numbers) {
           {"label_accuracy", "label accuracy of matches", numbers.label_accuracy()},
           {"pred_per_gt", "predictions per truth", numbers.pred_per_gt()},
           {"duplicates", "repeated predictions", numbers.duplicates()},
+          {"absent_answered", "absent classes answered",
+           numbers.num_absent > 0 ? std::optional(numbers.absent_answered()) : std::nullopt},
           {"truncated", "truncated answers", numbers.truncated()},
           {"malformed", "malformed answers", numbers.malformed()},
           {"order_agreement", "neighbours in sorted order", numbers.order_agreement()},

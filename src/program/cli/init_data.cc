@@ -102,17 +102,14 @@ std::string schedule_lines(int64_t num_samples, bool has_val, bool is_stage_1) {
   const int64_t epoch_steps = (num_samples + batch_size - 1) / batch_size;
   const int64_t epochs = std::max(kFewestEpochs, (kFewestSteps + epoch_steps - 1) / epoch_steps);
   const bool saves_by_steps = epochs > kMostEpochSaves;
-  const std::string reason = epochs > kFewestEpochs
-                                 ? fmt::format("fewer than {} teach too little", kFewestSteps)
-                                 : fmt::format("{} epochs at least", kFewestEpochs);
   std::string text = fmt::format(
-      "  # {} of {} in steps of {}: {} optimizer steps; {}.\n"
+      "  # {} of {} in steps of {}: {} optimizer steps.\n"
       "  num_train_epochs: {}\n"
       "  effective_batch_size: {:<13}# samples of an optimizer step\n",
       counted(epochs, "epoch"), counted(num_samples, "sample"), batch_size, epochs * epoch_steps,
-      reason, epochs, batch_size);
+      epochs, batch_size);
   text +=
-      "  per_device_train_batch_size: 4     # of these together in memory; lower it when memory "
+      "  per_device_train_batch_size: 4     # together in memory; lower it when memory "
       "runs out\n"
       "  # learning_rate: left out, so it is 1.0e-5, and 1.0e-4 with an adapter\n"
       "  lr_scheduler_type: cosine\n  warmup_ratio: 0.03\n  logging_steps: 5\n";
