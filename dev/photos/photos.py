@@ -5,6 +5,8 @@ SET and SOURCE, a local copy (nothing is downloaded):
            354 photographs of apple trees. Its own split has pieces of one photograph on both sides;
            here every eighth photograph is held out whole.
   cells    github.com/Shenggan/BCCD_Dataset (364 photographs of blood cells, MIT): the white cells
+  listed   the white cells and platelets, with prompts that list them: in training what a
+           photograph shows, in validation both; half of its photographs show no platelet
   bccd     all its cells, with prompts that list classes; the 87 of its val list all three
 
 Records are 320 pixels wide: quarters of an orchard's pieces, in which an apple is as large as two
@@ -35,6 +37,13 @@ STAGE_2 = [
 ]
 ARMS = {"stage 1": [], "with noise": ["custom.coord_input_noise=12"], "stage 2, `rewrite`": STAGE_2}
 ABSENT = {"with absent classes": ["custom.absent_classes.share=0.5"]}
+LISTED = {
+    "stage 1": [],
+    "absent classes, share .5": ["custom.absent_classes.share=0.5"],
+    "absent classes, share 1": ["custom.absent_classes.share=1"],
+    "stage 2, `rewrite`": STAGE_2,
+    "stage 2, absent classes, share 1": [*STAGE_2, "custom.absent_classes.share=1"],
+}
 
 
 def shrink(source, target):
@@ -123,11 +132,27 @@ def bccd_records(source, out):
         write_records(out / f"{split}.jsonl", small_records(out / split, split, out))
 
 
+def listed_records(source, out):
+    """White cells and platelets: train.jsonl lists what a photograph shows, val.jsonl both."""
+    names = {"WBC": "white cell", "Platelets": "platelet"}
+    run(REMATCH, "data", "from-voc", source, "--out", out / "all")
+    for split in ("train", "val"):
+        records = list(small_records(out / "all", split, out))
+        for record in records:
+            kept = [one for one in record["objects"] if one["desc"] in names]
+            record["objects"] = [one | {"desc": names[one["desc"]]} for one in kept]
+            shown = {one["desc"] for one in record["objects"]}
+            listed = sorted(shown if split == "train" else names.values())
+            record["prompt"] = f"Find these: {', '.join(listed)}."
+        write_records(out / f"{split}.jsonl", [one for one in records if one["objects"]])
+
+
 TURNS = "hflip: 0.5, vflip: 0.5, rot90: 0.75, color: 0.2"
 # (makes train.jsonl and val.jsonl, prompt, changes of pictures, arms)
 SETS = {
     "orchard": (orchard_records, "Find every apple.", "hflip: 0.5, color: 0.2", ARMS),
     "cells": (cells_records, "Find every white cell.", TURNS, ARMS),
+    "listed": (listed_records, None, TURNS, LISTED),
     "bccd": (bccd_records, None, TURNS, ARMS | ABSENT),
 }
 
@@ -200,7 +225,7 @@ def main():
             trained.append(score(path, runs, name, checkpoint))
         columns.append((arm, trained))
     absent = ("absent classes answered", "eval_rollout_absent_answered")
-    more = [absent] if args.set == "bccd" else []
+    more = [absent] if args.set in ("bccd", "listed") else []
     print_table(columns, *more, ("boxes a second", "boxes_per_second"))
     return 0
 

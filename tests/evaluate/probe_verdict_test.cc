@@ -68,11 +68,10 @@ TEST(ProbeVerdict, SaysWhatStage2BroughtAnswersInDigits) {
 
 TEST(ProbeVerdict, AddsAbsentClassesWhereTheyGetBoxes) {
   const auto said = [](int64_t num_answered) {
-    return judge(with([&](ProbeNumbers& n) {
-                   n.num_absent = 40, n.num_absent_answered = num_answered;
-                 }),
-                 true)
-        .headline;
+    ProbeNumbers numbers = healthy();
+    numbers.num_absent = 40;
+    numbers.num_absent_answered = num_answered;
+    return judge(numbers, true).headline;
   };
   EXPECT_EQ(said(4), judge(healthy(), true).headline) << "a tenth";
   EXPECT_EQ(said(5), judge(healthy(), true).headline +

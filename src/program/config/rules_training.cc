@@ -150,10 +150,11 @@ void check_run_name(Draft& config) {
          "output_dir/run_name"});
     return;
   }
-  for (const std::string& part : split(name, '/')) {
-    if (part == "..")
-      config.problem("`training.run_name` leaves `training.output_dir`", key, name,
-                     "choose a name without `..`");
+  const Strings parts = split(name, '/');
+  if (contains(parts, ".."))
+    config.problem("`training.run_name` leaves `training.output_dir`", key, name,
+                   "choose a name without `..`");
+  for (const std::string& part : parts) {
     if (part.size() <= kLongest) continue;
     config.problem("`training.run_name` is too long for the name of a directory", key,
                    fmt::format("{} bytes, of at most {}", part.size(), kLongest),
