@@ -6,15 +6,15 @@ SET and SOURCE, a local copy (nothing is downloaded):
            here every eighth photograph is held out whole.
   cells    github.com/Shenggan/BCCD_Dataset (364 photographs of blood cells, MIT): the white cells
   listed   the white cells and platelets, with prompts that list them: in training what a
-           photograph shows, in validation both; half of its photographs show no platelet
+           picture shows, in validation both
   bccd     all its cells, with prompts that list classes; the 87 of its val list all three
 
 Records are 320 pixels wide: quarters of an orchard's pieces, in which an apple is as large as two
-image tokens, and cells made smaller. tests/shapes/model, which learned drawn shapes from random
-weights, learns them for N steps: the base, with mirrored and recoloured pictures and sorted truth.
-Then a quarter of these steps more: stage 1, with noise, and stage 2. All are scored on the pictures
-that are held out. Costs are processor time on one thread. What has a result in demo/out/photos is
-not run again.
+image tokens, quarters for the lists, and cells made smaller. tests/shapes/model, which learned
+drawn shapes from random weights, learns them for N steps: the base, with mirrored and recoloured
+pictures and sorted truth. Then a quarter of these steps more: stage 1, with noise, and stage 2. All
+are scored on the pictures that are held out. Costs are processor time on one thread. What has a
+result in demo/out/photos is not run again.
 """
 
 import argparse
@@ -133,18 +133,56 @@ def bccd_records(source, out):
 
 
 def listed_records(source, out):
-    """White cells and platelets: train.jsonl lists what a photograph shows, val.jsonl both."""
+    """White cells and platelets in quarters of the photographs, in which a platelet is as large as
+    an image token: train.jsonl lists what a picture shows, val.jsonl both.
+    """
     names = {"WBC": "white cell", "Platelets": "platelet"}
     run(REMATCH, "data", "from-voc", source, "--out", out / "all")
+    (out / "small").mkdir(exist_ok=True)
     for split in ("train", "val"):
-        records = list(small_records(out / "all", split, out))
+        records = []
+        for line in (out / "all" / f"{split}.jsonl").read_text().splitlines():
+            records += quarter_records(out, json.loads(line), names)
         for record in records:
-            kept = [one for one in record["objects"] if one["desc"] in names]
-            record["objects"] = [one | {"desc": names[one["desc"]]} for one in kept]
             shown = {one["desc"] for one in record["objects"]}
             listed = sorted(shown if split == "train" else names.values())
             record["prompt"] = f"Find these: {', '.join(listed)}."
-        write_records(out / f"{split}.jsonl", [one for one in records if one["objects"]])
+        write_records(out / f"{split}.jsonl", records)
+
+
+def quarter_records(out, record, names):
+    """Records of the quarters of a photograph that show an object."""
+    path = out / "all" / record["images"][0]
+    image = Image.open(path).convert("RGB")
+    of_names = [quarters(image, list(pixels(record, name))) for name in names]
+    for number, views in enumerate(zip(*of_names, strict=True)):
+        quarter = views[0][0]
+        objects = [
+            bins(box, quarter, said)
+            for (_, inside), said in zip(views, names.values(), strict=True)
+            for box in inside
+        ]
+        if objects:
+            file = f"small/{path.stem}_{number}.png"
+            quarter.save(out / file)
+            size = {"width": quarter.width, "height": quarter.height}
+            yield {"images": [file], **size, "objects": objects}
+
+
+def pixels(record, name):
+    """The boxes [x, y, w, h] of a name."""
+    sides = (record["width"], record["height"])
+    for one in record["objects"]:
+        if one["desc"] == name:
+            x1, y1, x2, y2 = (one["bbox_2d"][k] * sides[k % 2] / 1000 for k in range(4))
+            yield x1, y1, x2 - x1, y2 - y1
+
+
+def bins(box, image, name):
+    """The object of a record."""
+    x, y, w, h = box
+    sides = ((x, image.width), (y, image.height), (x + w, image.width), (y + h, image.height))
+    return {"desc": name, "bbox_2d": [min(999, round(1000 * at / side)) for at, side in sides]}
 
 
 TURNS = "hflip: 0.5, vflip: 0.5, rot90: 0.75, color: 0.2"

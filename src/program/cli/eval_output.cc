@@ -19,6 +19,8 @@
 namespace rematch {
 namespace {
 
+constexpr int64_t kFewest = 4;  // records from which a checkpoint keeps a calibration
+
 /// True if both were measured with the same prompts, labels, decoding and matching.
 bool is_of_question(const ScoreCalibration& stored, const ScoreCalibration& fitted) {
   Strings differences = eval_set_differences(stored.eval_set(), fitted.eval_set());
@@ -63,13 +65,14 @@ std::optional<ScoreCalibration> EvalOutput::find_calibration(
   const std::optional<int64_t> step =
       stored ? stored->weights_step(checkpoint) : step_of_weights(checkpoint);
   // Only a checkpoint of a run gets a file, not a model that a user brought.
-  if (!fitted || !step || !subject_.has_own_question || fitted->points().size() < 2) return fitted;
+  if (!fitted || !step || !subject_.has_own_question || subject_.records.size() < kFewest)
+    return fitted;
   try {
     ScoreCalibration kept = *fitted;
     kept.set_step(*step);
     kept.write(checkpoint, *step);
     terminal_.say(
-        fmt::format("wrote {}: from now on a score of this checkpoint is the share of such boxes "
+        fmt::format("wrote {}: a score of this checkpoint is now the share of such boxes "
                     "that are right",
                     join_path(checkpoint, kScoreCalibrationFile)));
   } catch (const UserError& error) {

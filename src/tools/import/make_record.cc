@@ -93,15 +93,16 @@ std::optional<std::string> RecordMaker::make(const ForeignImage& image, WrittenS
   MadeObjects made;
   std::vector<LostObject> lost = image.lost;
   const NumberScale scale = coordinate_scale(image, options_);
+  const bool is_answer = image.unit == CoordUnit::kAnswer;
   for (size_t i = 0; i < image.objects.size(); ++i) {
     const ForeignObject& object = image.objects[i];
     const std::string& name = object.desc.empty() ? options_.label : object.desc;
     const std::string desc = clean_desc(name);
-    const char* reason = name.empty()   ? reason::kNoName
+    const char* reason = name.empty()   ? (is_answer ? reason::kNoNameInAnswer : reason::kNoName)
                          : desc.empty() ? reason::kBadName
                          : forbidden_.find_in(desc) != nullptr
                              ? reason::kAddedToken
-                             : made.add(object, desc, scale, image.unit == CoordUnit::kAnswer);
+                             : made.add(object, desc, scale, is_answer);
     if (reason != nullptr)
       lost.push_back({reason, fmt::format("{}: object {}", image.where, i + 1)});
   }

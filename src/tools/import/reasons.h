@@ -12,9 +12,10 @@ constexpr char kNoArea[] =
     "a box without area|correct it; if [0, 0, 0, 0] means that nothing is there, write an empty "
     "list";
 constexpr char kThin[] = "a box thinner than a thousandth of its image";
-constexpr char kNoName[] =
-    "a box without a name|name the objects with --label NAME, or, if their question has the name, "
-    "say where: --label-from-prompt \"Locate {} in\"";
+constexpr char kNoName[] = "a box without a name|name the objects with --label NAME";
+constexpr char kNoNameInAnswer[] =
+    "a box without a name|name the objects with --label NAME, or say where their question has the "
+    "name: --label-from-prompt \"Locate {} in\"";
 constexpr char kBadName[] = "an object without a usable name";
 constexpr char kAddedToken[] = "a name or a prompt with the text of an added token";
 constexpr char kRotated[] = "a rotated box|write its four corners as an outline, without the box";
