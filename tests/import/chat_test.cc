@@ -71,7 +71,7 @@ TEST_F(ChatTest, AnEntryThatCannotBeReadLeavesOutItsRecord) {
            {R"({"point_2d": [498, 310], "label": "screw"})", reason::kNoBox},
            {R"({"bbox_2d": [498, 310], "label": "screw"})", reason::kNoBox},
            {R"({"points": [[1, 2]], "label": "a"})", reason::kNoBox},
-           {R"({"bbox_2d": [1, 2, 30, 40]})", reason::kNoName},
+           {R"({"bbox_2d": [1, 2, 30, 40]})", reason::kNoNameInAnswer},
            {R"({"bbox_2d": [1, 2, 30, 40], "label": " "})", reason::kBadName},
            {R"({"bbox_2d": [1, 2, 30, 40], "label": 5})", reason::kBadName},
            {R"({"bbox_2d": [1, 2, 30, 1001], "label": "a"})", reason::kBeyondScale},
