@@ -152,7 +152,7 @@ class StagesTest(unittest.TestCase):
                 ticks.append(time.monotonic())
                 time.sleep(0.001)
 
-        thread = threading.Thread(target=tick)
+        thread = threading.Thread(target=tick, daemon=True)  # a failed call ends the check
         thread.start()
 
         def ticked_amid_a_call():
