@@ -115,7 +115,7 @@ std::optional<std::string> move_later_checkpoints_aside(const std::string& run_d
   std::erase_if(checkpoints,
                 [step](const CheckpointName& checkpoint) { return checkpoint.step <= step; });
   if (checkpoints.empty()) return std::nullopt;
-  const std::string directory = make_abandoned_dir(run_dir);
+  std::string directory = make_abandoned_dir(run_dir);
   const std::string log = join_path(run_dir, "logging.jsonl");
   if (is_file(log)) write_file_atomic(join_path(directory, "logging.jsonl"), read_file(log));
   // The newest first, so that a process killed in between leaves a shorter but valid history.
