@@ -119,6 +119,9 @@ def is_time(name):
 
 def log_lines(run_dir):
     lines = [json.loads(line) for line in (run_dir / "logging.jsonl").read_text().splitlines()]
+    for line in lines:
+        if "eval_set" in line:  # older programs do not name decoding and matching in it
+            line["eval_set"] = line["eval_set"].split(", scoring ")[0]
     return [{key: value for key, value in line.items() if not is_time(key)} for line in lines]
 
 

@@ -84,10 +84,12 @@ std::string adopt_image_area(Settings& settings, const std::string& adapter_dir)
 
 /// True for a key that decides how answers are decoded or matched.
 bool decides_scores(const std::string& key) {
-  return std::ranges::any_of(
-      std::array{"candidate_top_k", "fp_cost", "fn_cost", "label_match", "maskiou_", "match_policy",
-                 "repeat_terminate.", "repetition_penalty", "temperature", "top_"},
-      [&](const char* start) { return key.starts_with(kRolloutMatching + "." + start); });
+  return key != kRolloutMatching + ".temperature_coord" &&  // of a loss
+         std::ranges::any_of(
+             std::array{"candidate_top_k", "fp_cost", "fn_cost", "label_match", "maskiou_",
+                        "match_policy", "repeat_terminate.", "repetition_penalty", "temperature",
+                        "top_"},
+             [&](const char* start) { return key.starts_with(kRolloutMatching + "." + start); });
 }
 
 /// The values of a run; empty without one.
