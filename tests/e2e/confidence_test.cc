@@ -98,6 +98,7 @@ TEST(Confidence, ATrainedCheckpointKnowsWhatItsScoresAreWorth) {
   const std::string stored = program.run_dir() + "/checkpoint-1/rematch_scores.json";
   EXPECT_FALSE(read_json_file(stored)["eval_set"].get<std::string>().empty());
   const Json before = read_json_file(stored);
+  EXPECT_EQ(before["eval_set"].get<std::string>().find("scoring"), std::string::npos) << "as usual";
   std::filesystem::remove(stored);
   EXPECT_EQ(program.run("eval out/run/checkpoint-1 --set custom.user_prompt=Hello").exit_code, 0);
   EXPECT_FALSE(std::filesystem::exists(stored)) << "another question";
