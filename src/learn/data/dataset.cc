@@ -192,8 +192,8 @@ void Dataset::offer_classes() {
   std::map<FileId, std::set<std::string>> by_image;
   for (const Sample& sample : samples_) {
     for (const std::string& path : sample.image_paths) {
-      for (const SceneObject& object : sample.objects)
-        by_image[file_id(path)].insert(lower_case(object.desc));
+      std::set<std::string>& names = by_image[file_id(path)];
+      for (const SceneObject& object : sample.objects) names.insert(lower_case(object.desc));
     }
   }
   for (Sample& sample : samples_) {

@@ -46,10 +46,9 @@ class Reader {
       weights.push_back(file.weight);
     }
     problems.throw_problems();
-    const bool is_mixed = files.size() > 1;
     Dataset mixed = Dataset::mix(std::move(files), weights);
-    const SplitImages split = find_split_images(mixed.samples());
-    if (is_mixed && split.num_images > 0)
+    if (weights.size() == 1) return mixed;  // Dataset::load() looked at it
+    if (const SplitImages split = find_split_images(mixed.samples()); split.num_images > 0)
       report_.warn(fmt::format("{}: {}", mixed.path(), split.text()));
     return mixed;
   }
