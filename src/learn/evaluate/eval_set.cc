@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <utility>
-
 #include "base/content_key.h"
 
 namespace rematch {
@@ -34,16 +32,14 @@ std::string shown_eval_set(const std::string& text) {
 }
 
 Strings eval_set_differences(const std::string& a, const std::string& b) {
-  constexpr std::pair<const char*, const char*> kParts[] = {{"", "records"},
-                                                            {", labels ", "label_match"},
-                                                            {", prompts ", "prompts"},
-                                                            {", scoring ", "decoding or matching"},
-                                                            {"\n", ""}};
   Strings differences;
-  for (const auto* at = kParts; *at->second != '\0'; ++at) {
-    const char *begin = at->first, *end = at[1].first;
-    if (part(a, begin, end) != part(b, begin, end)) differences.emplace_back(at->second);
-  }
+  const auto compare = [&](const char* begin, const char* end, const char* name) {
+    if (part(a, begin, end) != part(b, begin, end)) differences.emplace_back(name);
+  };
+  compare("", ", labels ", "records");
+  compare(", labels ", ", prompts ", "label_match");
+  compare(", prompts ", ", scoring ", "prompts");
+  compare(", scoring ", "\n", "decoding or matching");
   return differences;
 }
 
