@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <vector>
 
 #include "base/content_key.h"
@@ -88,7 +89,9 @@ std::string check_adapter_base(const AdapterUse& use) {
   const bool has_weights = weights == base.weights_hash;
   const std::string config = has_weights ? hash_config(use.base_dir) : "";
   if (has_weights && (base.config_hash.empty() || base.config_hash == config)) return "";
-  const char* others = has_weights ? "another config.json" : "other weights";
+  const auto [others, part, found, known] =
+      has_weights ? std::tuple("another config.json", "config.json", config, base.config_hash)
+                  : std::tuple("other weights", "weights", weights, base.weights_hash);
   if (use.force_base) {
     return fmt::format(
         "--force-base: {} has {} than {} was trained on: a combination that was never trained",
@@ -97,14 +100,11 @@ std::string check_adapter_base(const AdapterUse& use) {
   throw data_error(
       {.error = fmt::format("the adapter was trained on a base model with {}", others),
        .where = use.base_dir,
-       .what =
-           fmt::format("{} have the hash {}; {} was trained on {} ({})",
-                       has_weights ? "its settings" : "its weights", has_weights ? config : weights,
-                       use.adapter_dir, has_weights ? base.config_hash : base.weights_hash,
-                       use.adapter.config.base_model),
+       .what = fmt::format("the hash of its {} is {}; {} was trained on {} ({})", part, found,
+                           use.adapter_dir, known, use.adapter.config.base_model),
        .fix = fmt::format("use the model that the adapter was trained on: `rematch predict BASE "
                           "IMAGES --adapter {0}`, `rematch merge {0} --model BASE --out DIR`; "
-                          "--force-base takes these weights all the same",
+                          "--force-base takes this base all the same",
                           shell_word(use.adapter_dir))});
 }
 

@@ -26,8 +26,8 @@ struct AskArguments {
 
 /// Help of `--force-base`, which every command has that uses an adapter.
 inline constexpr const char* kForceBaseHelp =
-    "use an adapter with a base model that has other weights than those it was trained on: a "
-    "combination that was never trained";
+    "use an adapter with a base model that differs from the one it was trained on: a combination "
+    "that was never trained";
 
 /// Declares CONFIG|MODEL_DIR, JSONL, --set, --answer-format, --force-base and --device.
 void add_ask_arguments(CLI::App& command, AskArguments& arguments);
