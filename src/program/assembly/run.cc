@@ -1,5 +1,4 @@
 #include "program/assembly/run.h"
-#include "program/assembly/long_samples.h"
 
 #include <fmt/core.h>
 
@@ -14,6 +13,7 @@
 #include "learn/data/ordering.h"
 #include "learn/resume/run_lock.h"
 #include "learn/train/loop.h"
+#include "program/assembly/long_samples.h"
 #include "program/assembly/make_trainer.h"
 #include "program/assembly/own_order.h"
 #include "program/assembly/parts.h"
@@ -33,15 +33,21 @@ std::optional<Engine> start(const Training& training) {
   return start_engine(job, training.model, job.settings().generation);
 }
 
+/// Refuses a cache that is too small for a prompt and its answer: the first evaluation would do so
+/// after the steps before it.
+void check_answer_cache(const Job& job) {
+  if (!job.rolls_out() || job.settings().generation.native.kv_cache_gib <= 0) return;
+  for (const auto* data : {&job.data.train, &job.data.val}) {
+    if (!*data) continue;
+    const std::string text = answer_budget_warning(**data, job.settings(), job.files, job.device);
+    if (!text.empty()) job.terminal.warn(text);
+  }
+}
+
 /// Finds the order of the answers, packs the stream and loads the model. A stream that needs no
 /// answers is packed first, which finds samples that are too long for a row at once.
-/// A first evaluation that its cache refuses would lose the steps before it.
 Training prepare(Job& job, const RunDirectory& directory) {
-  if (job.rolls_out() && job.settings().generation.native.kv_cache_gib > 0) {
-    for (const std::optional<Dataset>* data : {&job.data.train, &job.data.val}) {
-      if (*data) answer_budget_warning(**data, job.settings(), job.files, job.device);
-    }
-  }
+  check_answer_cache(job);
   const std::string weights = directory.checkpoint().value_or("");
   if (!weights.empty()) job.order = stored_order(job.settings().data, weights);
   const bool learns = job.settings().data.object_ordering == ObjectOrdering::kOwn && !job.order;
