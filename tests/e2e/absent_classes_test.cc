@@ -108,7 +108,7 @@ TEST(AbsentClasses, AreRefusedWithoutAListAndShownByCheck) {
 TEST(AbsentClasses, AreOfferedByInitAndMeasuredByProbe) {
   test::Program program;
   write_lists(program);
-  const std::string offer = "  # absent_classes: {share: 1}";
+  const std::string offer = "  # absent_classes: {share: 0.5}";
   for (const std::string& records :
        {std::string("lists.jsonl"), test::Program::golden("train.jsonl")}) {
     const std::string out = records == "lists.jsonl" ? "lists.yaml" : "plain.yaml";

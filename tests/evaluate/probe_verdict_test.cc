@@ -73,8 +73,8 @@ TEST(ProbeVerdict, AddsAbsentClassesWhereTheyGetBoxes) {
     numbers.num_absent_answered = num_answered;
     return judge(numbers, true).headline;
   };
-  EXPECT_EQ(said(4), judge(healthy(), true).headline) << "a tenth";
-  EXPECT_EQ(said(5), judge(healthy(), true).headline +
+  EXPECT_EQ(said(8), judge(healthy(), true).headline) << "a fifth";
+  EXPECT_EQ(said(9), judge(healthy(), true).headline +
                          ". And it boxes listed classes that are not there: "
                          "`custom.absent_classes` teaches that");
 }

@@ -74,7 +74,7 @@ std::string augment_lines(int64_t num_records) {
 /// For prompts that list classes: absent ones, as a comment.
 std::string absent_lines(const Dataset& train) {
   if (count_listing(train.samples()).second == 0) return "";
-  return "  # absent_classes: {share: 1}    # where the truth has every object "
+  return "  # absent_classes: {share: 0.5}    # where the truth has every object "
          "(docs/absent_classes.md)\n";
 }
 
@@ -223,7 +223,7 @@ int run_init(InitArguments arguments) {
     std::cout << wrapped(
         "stage 1, plain supervised training: this checkpoint has no rematch_prompt.json, so it was "
         "not trained to answer with coord tokens, and rollouts of such a model are malformed "
-        "(--stage2 writes it all the same)\n",
+        "(--stage2 writes rollout matching all the same)\n",
         2);
   print("wrote {}\n", arguments.out);
   print("next: rematch check {0}; rematch train {0}\n", shell_word(arguments.out));

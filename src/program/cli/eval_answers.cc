@@ -86,7 +86,7 @@ Dataset answered_records(const Dataset& records, const GivenAnswers& answers, co
     throw data_error({.error = "no answer can be scored",
                       .where = task.answers,
                       .what = "none of its lines has a text",
-                      .fix = "give the answers of a program"});
+                      .fix = "give the file of a program's answers"});
   }
   if (num_answered < records.size()) {
     Strings failed;

@@ -109,7 +109,7 @@ std::string schedule_lines(int64_t num_samples, bool has_val, bool is_stage_1) {
       counted(epochs, "epoch"), counted(num_samples, "sample"), batch_size, epochs * epoch_steps,
       epochs, batch_size);
   text +=
-      "  per_device_train_batch_size: 4     # together in memory; lower it when memory "
+      "  per_device_train_batch_size: 4     # of these in memory; lower it when memory "
       "runs out\n"
       "  # learning_rate: left out, so it is 1.0e-5, and 1.0e-4 with an adapter\n"
       "  lr_scheduler_type: cosine\n  warmup_ratio: 0.03\n  logging_steps: 5\n";
