@@ -1,5 +1,5 @@
-"""Measures absent classes in prompts: absent.py [--seeds 0 1 2]; the table of
-docs/absent_classes.md.
+"""Measures absent classes in prompts on drawn scenes: absent.py [--seeds 0 1 2]
+(docs/absent_classes.md; its table is of photographs, dev/photos/photos.py listed).
 
 The checkpoint tests/shapes/model, which knows simple scenes in coord tokens, first learns that a
 prompt lists the classes of its picture (80 steps): the base. Each arm then trains it on 2,000 other

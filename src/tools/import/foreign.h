@@ -70,7 +70,7 @@ struct ForeignImage {
 
   /// Takes the sides that a row or record states, as numbers or texts; null, an empty text and
   /// numbers below 1 state none. All of them are compared with each other here, and with the image
-  /// file later; a record with a side that is no number is left out.
+  /// file later; a record with a side that is not a number is left out.
   void state_size(const Json& width, const Json& height);
   /// Adds an object, or counts it as lost or as a region that may show its class.
   void add(const ForeignEntry& entry, ForeignSet& set);
