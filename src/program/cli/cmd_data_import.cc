@@ -120,7 +120,7 @@ struct ImportFormat {
   const char *name, *summary, *source, *source_help;
   bool takes_several = false;  ///< sources
   ImportTraits traits;
-  const char* split_help;  ///< null: the data set names its splits
+  const char* split_help;
   Strings examples;
   ImportReader read;
 };
@@ -134,7 +134,7 @@ const ImportFormat kImportFormats[] = {
      .source = "ANNOTATIONS",
      .source_help = "instances_….json, one file for each split, or their directory",
      .takes_several = true,
-     .traits = {.has_outlines = true, .has_box_forms = true, .has_classes = true},
+     .traits = {.has_outlines = true, .has_box_forms = true},
      .split_help = kFileSplit,
      .examples = {"instances_train.json instances_val.json --images photos --out data",
                   "shapes.json --images . --out data --split train --polygons",
@@ -145,7 +145,7 @@ const ImportFormat kImportFormats[] = {
      .source = "DIR",
      .source_help = "directory with Annotations/ and JPEGImages/ (or such names), or with each XML "
                     "next to its image (labelImg), or with such folders train, valid and test",
-     .traits = {.has_outlines = true, .has_classes = true},
+     .traits = {.has_outlines = true},
      .split_help = "name of the split where the data set has none; default: train",
      .examples = {"VOCdevkit/VOC2012 --out data",
                   "labelled --images photos --out data --split val"},
@@ -155,11 +155,8 @@ const ImportFormat kImportFormats[] = {
      .source = "YAML",
      .source_help = "the data set's YAML (path, train, val, names), or a directory that holds it, "
                     "or one of images/ and labels/ with classes.txt or --names",
-     .traits = {.has_outlines = true,
-                .has_names = true,
-                .has_box_forms = true,
-                .has_label_files = true,
-                .has_classes = true},
+     .traits =
+         {.has_outlines = true, .has_names = true, .has_box_forms = true, .has_label_files = true},
      .split_help = "name of the split of a directory without YAML; default: from its folders, else "
                    "train",
      .examples = {"coco8.yaml --out data", "folder --names cat,dog --out data",
@@ -169,7 +166,7 @@ const ImportFormat kImportFormats[] = {
      .summary = "labelMe's JSON files → JSONL",
      .source = "DIR",
      .source_help = "directory with one JSON an image, or with such folders train, valid and test",
-     .traits = {.has_outlines = true, .has_classes = true},
+     .traits = {.has_outlines = true},
      .split_help = "name of the split where the data set has none; default: train",
      .examples = {"labelled --out data", "labelled --images photos --out data --polygons"},
      .read = read_first<read_labelme_dir>},
@@ -179,7 +176,7 @@ const ImportFormat kImportFormats[] = {
      .source_help = "columns as in TensorFlow's tutorials (filename, xmin, …, class), OpenImages "
                     "and others; one file for each split",
      .takes_several = true,
-     .traits = {.has_names = true, .has_box_forms = true, .has_classes = true},
+     .traits = {.has_names = true, .has_box_forms = true},
      .split_help = kFileSplit,
      .examples = {"train_labels.csv --images photos --out data",
                   "validation-annotations-bbox.csv --names class-descriptions-boxable.csv --images "
@@ -192,7 +189,7 @@ const ImportFormat kImportFormats[] = {
          "metadata.jsonl with file_name and objects (bbox, category), one for each split, "
          "or their directory",
      .takes_several = true,
-     .traits = {.has_names = true, .has_box_forms = true, .has_classes = true},
+     .traits = {.has_names = true, .has_box_forms = true},
      .split_help = kFileSplit,
      .examples =
          {"cppe5/train/metadata.jsonl --names Coverall,Face_Shield,Gloves,Goggles,Mask --out data",
@@ -223,16 +220,14 @@ const ImportFormat kImportFormats[] = {
 };
 
 Command add_import(CLI::App& data, const ImportFormat& format) {
-  CLI::App* app = data.add_subcommand(format.name, format.summary);
+  CLI::App& app = add_subcommand(data, format.name, format.summary, format.examples);
   const auto arguments = std::make_shared<ImportArguments>();
   CLI::Option* sources =
-      app->add_option(format.source, arguments->sources, format.source_help)->required();
+      app.add_option(format.source, arguments->sources, format.source_help)->required();
   if (!format.takes_several) sources->expected(1);
-  add_import_options(*app, *arguments, format.traits);
-  if (format.split_help != nullptr)
-    app->add_option("--split", arguments->options.split, format.split_help);
-  add_examples(*app, format.examples);
-  return {app, [arguments, &format] {
+  add_import_options(app, *arguments, format.traits);
+  app.add_option("--split", arguments->options.split, format.split_help);
+  return {&app, [arguments, &format] {
             const ImportOptions options = finish_import_options(*arguments, format.traits);
             ForeignSet set = format.read(arguments->sources, options);
             add_model(set.also_read, arguments->stock.model_dir);

@@ -45,8 +45,9 @@ void add_import_options(CLI::App& app, ImportArguments& arguments, const ImportT
   if (traits.has_label_files)
     app.add_flag("--missing-labels-are-empty", options.missing_labels_are_empty,
                  "an image without a label file shows no object; default: leave it out");
-  if (traits.has_conversations) add_conversation_options(app, arguments);
-  if (traits.has_classes) {
+  if (traits.has_conversations) {
+    add_conversation_options(app, arguments);
+  } else {
     CLI::Option* prompt =
         app.add_flag("--prompt-classes", options.prompt_classes,
                      "give each record a prompt that lists the classes to look for");

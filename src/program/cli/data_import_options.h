@@ -14,9 +14,9 @@ struct ImportTraits {
   bool has_names = false;        ///< --names
   bool has_box_forms = false;    ///< --boxes
   bool has_label_files = false;  ///< --missing-labels-are-empty
-  bool has_classes = false;      ///< --prompt-classes, --negatives
-  bool has_conversations =
-      false;  ///< --scale, --model, --prompt, --label-from-prompt, --empty-answer
+  /// --scale, --model, --prompt, --label-from-prompt, --empty-answer; other sources have
+  /// --prompt-classes, --negatives
+  bool has_conversations = false;
 };
 
 /// Arguments of the from-… commands.
