@@ -16,11 +16,11 @@
 #include "base/terminal_text.h"
 #include "base/text.h"
 #include "learn/estep/answer/checkpoint_format.h"
-#include "learn/evaluate/answers_file.h"
 #include "learn/evaluate/other_formats.h"
 #include "model/checkpoint/model_dir.h"
 #include "model/vision/patches.h"
 #include "program/cli/eval_output.h"
+#include "tools/records/answers_file.h"
 #include "tools/records/record_file.h"
 
 namespace rematch {

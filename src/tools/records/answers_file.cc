@@ -1,4 +1,4 @@
-#include "learn/evaluate/answers_file.h"
+#include "tools/records/answers_file.h"
 
 #include <fmt/core.h>
 
@@ -135,7 +135,6 @@ size_t record_of(const Json& line, const RecordIndex& index, const std::string& 
   if (is_line) return index.find_id(id->get<int64_t>(), where);
   if (const Json* custom = first_of(line, {"custom_id"}); custom != nullptr && custom->is_string())
     return index.find_custom(custom->get<std::string>(), where);
-  if (id != nullptr) refuse(where, "the id of an answer is not a line number", show_json(*id));
   refuse(where, "an answer names no record", show_json(line));
 }
 
@@ -154,9 +153,9 @@ const Json* message_of(const Json& value) {
 
 /// The text of a chat completion, which may be null.
 const Json* completion_of(const Json& value) {
-  const Json* choice = choice_of(value);
   const Json* message = message_of(value);
-  if (message == nullptr) return choice == nullptr ? nullptr : first_of(*choice, {"text"});
+  if (message == nullptr)
+    return choice_of(value) == nullptr ? nullptr : first_of(*choice_of(value), {"text"});
   const auto content = message->find("content");
   return content == message->end() ? nullptr : &*content;
 }
@@ -171,12 +170,9 @@ const Json* body_of(const Json& line) {
 
 /// " (refusal …)" if the model refused to answer; else "".
 std::string refusal_of(const Json& line) {
-  for (const Json* value : {&line, body_of(line)}) {
-    const Json* message = message_of(*value);
-    const Json* refusal = message == nullptr ? nullptr : first_of(*message, {"refusal"});
-    if (refusal != nullptr) return fmt::format(" (refusal {})", show_json(*refusal));
-  }
-  return "";
+  const Json* message = message_of(*body_of(line));
+  const Json* refusal = message == nullptr ? nullptr : first_of(*message, {"refusal"});
+  return refusal == nullptr ? "" : fmt::format(" (refusal {})", show_json(*refusal));
 }
 
 /// Reason for a request without an answer, "status 429"; "" for other lines.

@@ -1,4 +1,4 @@
-#include "learn/evaluate/answers_file.h"
+#include "tools/records/answers_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
