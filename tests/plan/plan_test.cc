@@ -62,6 +62,17 @@ TEST(Plan, APackedModuleCannotBeTrainedInFull) {
   EXPECT_GT(make_plan(request).num_trainable, 0);
 }
 
+TEST(Plan, PartsOfTheTowerMayBeTrainedAlone) {
+  PlanRequest request = test::request_of(test::kPublicModels[2], 80);
+  request.tuner.train_type = TrainType::kLora;
+  request.tuner.targets.target_modules = {"q_proj"};
+  const int64_t without = make_plan(request).peak_bytes;
+  for (const char* part : {"merger", "visual.blocks.26"}) {
+    request.tuner.targets.modules_to_save = {part};
+    EXPECT_GT(make_plan(request).peak_bytes, without) << part;
+  }
+}
+
 TEST(Plan, FourBitRolloutsHaveNoMergedCopy) {
   for (const char* backend : {"native", "hf"}) {
     for (const bool on_gpu : {false, true}) {

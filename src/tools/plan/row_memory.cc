@@ -145,8 +145,9 @@ RowBytes ShapeModel::vision(int64_t num_pads) const {
   outputs.insert(outputs.end(), features.deepstack_MH.begin(), features.deepstack_MH.end());
   int64_t saved = memory.live();
   for (const at::Tensor& output : outputs) saved -= static_cast<int64_t>(output.nbytes());
-  if (!outputs[0].requires_grad()) return {saved, memory.peak() - saved};
   const int64_t num_output_bytes = memory.live() - saved;
+  std::erase_if(outputs, [](const at::Tensor& output) { return !output.requires_grad(); });
+  if (outputs.empty()) return {saved, memory.peak() - saved};
   memory.restart_peak();
   std::vector<at::Tensor> gradients;
   for (const at::Tensor& output : outputs) gradients.push_back(at::empty_like(output));
