@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <utility>
@@ -62,6 +63,19 @@ std::string move_into(const std::string& directory, const std::string& path) {
        .fix = "move it out of the run directory yourself, or set another training.run_name"});
 }
 
+/// Moves the evaluations of a checkpoint, and that of the last `rematch eval`.
+void move_evaluations(const std::string& directory, const std::string& run_dir,
+                      const std::string& checkpoint) {
+  const std::string results = join_path(run_dir, "eval_results.json"),
+                    from = join_path(run_dir, "eval"), to = join_path(directory, "eval");
+  for (const std::string& name : list_names(from)) {
+    if (!name.starts_with(checkpoint) || std::isdigit(name[checkpoint.size()]) != 0) continue;
+    make_directories(to);
+    move_into(to, join_path(from, name));
+    if (is_file(results)) move_into(directory, results);
+  }
+}
+
 }  // namespace
 
 std::optional<int64_t> parse_digits(std::string_view text) {
@@ -119,8 +133,10 @@ std::optional<std::string> move_later_checkpoints_aside(const std::string& run_d
   const std::string log = join_path(run_dir, "logging.jsonl");
   if (is_file(log)) write_file_atomic(join_path(directory, "logging.jsonl"), read_file(log));
   // The newest first, so that a process killed in between leaves a shorter but valid history.
-  for (auto each = checkpoints.rbegin(); each != checkpoints.rend(); ++each)
+  for (auto each = checkpoints.rbegin(); each != checkpoints.rend(); ++each) {
+    move_evaluations(directory, run_dir, fs::path(each->path).filename().string());
     move_into(directory, each->path);
+  }
   return directory;
 }
 
