@@ -55,10 +55,11 @@ class ReportTest : public testing::Test {
         "0.5}}]}}",
         f1, label_accuracy);
     directory_.write(name + "/eval_results.json", json);
-    directory_.write(name + "/eval/model.json", json);
-    directory_.write(name + "/eval/model.samples.jsonl", samples);
-    directory_.write(name + "/eval/model.predictions.json", "[]");
-    directory_.write(name + "/eval/model.truth.json", "{}");
+    const std::string start = name + (name == "after" ? "/eval/checkpoint-2" : "/eval/model");
+    directory_.write(start + ".json", json);
+    directory_.write(start + ".samples.jsonl", samples);
+    directory_.write(start + ".predictions.json", "[]");
+    directory_.write(start + ".truth.json", "{}");
   }
   std::vector<RunData> runs() const {
     return read_runs({directory_.file("before"), directory_.file("after/")});

@@ -8,7 +8,7 @@ namespace rematch {
 TEST_F(ReportTest, GeometriesThatCannotBeDrawnAreErrors) {
   for (const char* box : {"[]", "[1, 2, 3]", "[0, 0, 10, 2000000000]", "[-5, 0, 10, 10]"}) {
     directory_.write(
-        "after/eval/model.samples.jsonl",
+        "after/eval/checkpoint-2.samples.jsonl",
         fmt::format("{{\"sample_id\": 0, \"images\": [\"x.png\"], \"status\": \"ok\", \"pairs\": "
                     "[], \"named_right\": [], \"predictions\": [], \"ground_truth\": [{{\"desc\": "
                     "\"cat\", \"bbox_2d\": {}}}]}}\n",
@@ -33,7 +33,7 @@ TEST_F(ReportTest, DataHoldsEverythingOnThePage) {
   const Json data = data_of(report_html(runs(), {}));
   EXPECT_EQ(data["title"], "after");
   EXPECT_EQ(data["headline"]["sentence"], "gate F1 .400 → .800, label accuracy .900 → .200.");
-  EXPECT_EQ(data["headline"]["about"], "before → after, 1 image");
+  EXPECT_EQ(data["headline"]["about"], "before → after (checkpoint-2), 1 image");
   EXPECT_EQ(data["last"], "after");
   EXPECT_EQ(data["scores"][1][2], "0.800*");
   EXPECT_EQ(data["note"], "");
@@ -94,7 +94,7 @@ TEST_F(ReportTest, EachSampleIsShownOnce) {
 
 TEST_F(ReportTest, AShareOfNothingIsNull) {
   directory_.write(
-      "after/eval/model.json",
+      "after/eval/checkpoint-2.json",
       R"({"eval_rollout_f1": 0.5, "per_class": [{"name": "ghost", "images": 1, "truths": 0,
                       "predictions": 2, "recall": 0.0,
                       "precision_labels": 0.0, "recall_labels": 0.0, "f1_labels": 0.0}]})");

@@ -65,10 +65,31 @@ TEST_F(ReportTest, StepsAndNamesOfAnotherTypeAreLeftOut) {
   EXPECT_TRUE(read_run(directory_.file("x.json")).evaluations[0].per_class.empty());
 }
 
+TEST_F(ReportTest, WeightsThatAreNoCheckpointOfTheRunKeepTheirName) {
+  const std::string own = read_file(directory_.file("after/eval/checkpoint-2.json"));
+  const auto names = [&] {
+    const std::vector<RunData> all = read_runs({directory_.file("after")});
+    Strings list;
+    for (const NamedEvaluation& one : list_evaluations(all)) list.push_back(one.name);
+    return list;
+  };
+  EXPECT_EQ(names(), (Strings{"after"}));
+  for (const char* name : {"a-longer-name", "checkpoint-2-other-weights", "checkpoint-10"})
+    directory_.write(std::string("after/eval/") + name + ".json", own);
+  EXPECT_EQ(names(), (Strings{"after/a-longer-name", "after/checkpoint-2-other-weights",
+                              "after/checkpoint-2", "after/checkpoint-10"}));
+  directory_.write("after/checkpoint-10/config.json", "{}");
+  std::filesystem::create_directory_symlink("checkpoint-10", directory_.file("after/best"));
+  EXPECT_EQ(read_run(directory_.file("after/best")).evaluations.front().name, "checkpoint-10");
+  for (const char* name : {"checkpoint-2", "checkpoint-10", "checkpoint-2-other-weights"})
+    std::filesystem::remove(directory_.file(std::string("after/eval/") + name + ".json"));
+  EXPECT_EQ(names(), (Strings{"after/a-longer-name"})) << "alone it is not the run either";
+}
+
 TEST_F(ReportTest, ACheckpointMeansItsEvaluation) {
-  directory_.write("after/model/config.json", "{}");
-  const RunData run = read_run(directory_.file("after/model"));
-  EXPECT_EQ(run.name, "model");
+  directory_.write("after/checkpoint-2/config.json", "{}");
+  const RunData run = read_run(directory_.file("after/checkpoint-2"));
+  EXPECT_EQ(run.name, "checkpoint-2");
   ASSERT_EQ(run.evaluations.size(), 1u);
   EXPECT_EQ(run.files.size(), 2u);
   directory_.write("after/other/config.json", "{}");

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -153,12 +154,6 @@ void add_logged_scores(RunData& run) {
   }
 }
 
-std::vector<std::pair<std::string, std::string>> read_config(const std::string& path) {
-  std::vector<std::pair<std::string, std::string>> config;
-  flatten(parse_document(read_file(path), run_file_origin(path)), "", config);
-  return config;
-}
-
 /// Adds the evaluation that a file holds.
 void add_evaluation(const fs::path& path, RunData& run) {
   run.evaluations.push_back(read_evaluation(path));
@@ -187,12 +182,11 @@ void read_evaluations(const fs::path& directory, RunData& run) {
   }
   if (paths.empty() && path_exists(directory / "eval_results.json"))
     paths.push_back(directory / "eval_results.json");
-  // checkpoint-20 before checkpoint-100.
-  const auto rank = [](const fs::path& path) {
-    return std::pair(path.string().size(), path.string());
-  };
-  std::ranges::sort(paths, {}, rank);
   for (const fs::path& path : paths) add_evaluation(path, run);
+  // Weights that are no checkpoint of the run first, then checkpoint-20 before checkpoint-100.
+  std::ranges::sort(run.evaluations, {}, [](const EvaluationFile& file) {
+    return std::tuple(file.is_of_run(), file.name.size(), file.name);
+  });
 }
 
 }  // namespace
@@ -207,6 +201,12 @@ std::optional<double> EvaluationFile::score(const std::string& key) const {
   const auto found = scores.find(key);
   if (found == scores.end() || found->second < 0) return std::nullopt;
   return found->second;
+}
+
+bool EvaluationFile::is_of_run() const {
+  const std::string number = name.substr(name.find_first_of("- ") + 1);
+  return (name.starts_with("checkpoint-") || path.empty()) &&
+         number.find_first_not_of("0123456789") == number.npos;
 }
 
 std::string RunData::setting(const std::string& key) const {
@@ -249,7 +249,8 @@ Strings runs_in(const fs::path& directory) {
 }
 
 RunData read_run(const std::string& path) {
-  const fs::path place = fs::path(path).lexically_normal();
+  fs::path place = fs::path(path).lexically_normal();
+  if (is_checkpoint(place)) place = fs::canonical(place);  // of the link `best`
   if (!path_exists(place)) {
     throw missing_path(
         "run", path,
@@ -268,11 +269,12 @@ RunData read_run(const std::string& path) {
     return file;
   };
   if (const auto log = find("logging.jsonl")) read_log(*log, run);
-  if (const auto args = find("args.json")) run.config = read_config(*args);
+  if (const auto args = find("args.json"))
+    flatten(parse_document(read_file(*args), run_file_origin(*args)), "", run.config);
   if (const auto effective = find("effective_config.txt")) run.effective = read_file(*effective);
   read_evaluations(place, run);
   add_logged_scores(run);
-  if (run.evaluations.empty()) {
+  if (run.evaluations.empty() || !run.evaluations.back().is_of_run()) {
     const std::vector<EvaluationFile> logged = find_logged_evaluations(run);
     if (!logged.empty()) run.evaluations.push_back(logged.back());
     const auto first = std::ranges::find_if(

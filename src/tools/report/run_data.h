@@ -34,6 +34,8 @@ struct EvaluationFile {
 
   /// A score by its name; nullopt when it is absent or undefined (negative).
   std::optional<double> score(const std::string& key) const;
+  /// False for an evaluation of weights that are no checkpoint of the run, by its name.
+  bool is_of_run() const;
 };
 
 /// A logged step.

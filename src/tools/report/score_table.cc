@@ -64,7 +64,9 @@ std::vector<NamedEvaluation> list_evaluations(const std::vector<RunData>& runs) 
     const bool is_long = with_first || run.evaluations.size() > 1;
     if (with_first) all.push_back({run.name + "/" + run.first_logged->name, &*run.first_logged});
     for (const EvaluationFile& file : run.evaluations)
-      all.push_back({is_long ? run.name + "/" + file.name : run.name, &file});
+      all.push_back({is_long || (!run.log.empty() && !file.is_of_run()) ? run.name + "/" + file.name
+                                                                        : run.name,
+                     &file});
   }
   return all;
 }
