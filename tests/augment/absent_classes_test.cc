@@ -80,6 +80,25 @@ TEST(AbsentClasses, NeverAreClassesOfAnotherRecordOfThePicture) {
   }
 }
 
+TEST(AbsentClasses, NeverAreClassesOfACopyOfThePictureOrAnotherNameOfIts) {
+  test::TempDir dir;
+  for (const char* name : {"a.png", "b.png"}) dir.write(name, "the same picture");
+  dir.write("c.png", "another picture!");
+  Dataset data = Dataset::load(
+      dir.write("all.jsonl", record("a.png", "Find: crimson.", {"crimson"}) +
+                                 record("b.png", "Find: green.", {"green"}) +
+                                 record("c.png", "Find: red, blue.", {"red", "blue"})),
+      {.check_image_files = false});
+  data.offer_classes(
+      [](const std::string& name) { return name == "crimson" ? std::string("red") : name; });
+  for (int64_t epoch = 0; epoch < 20; ++epoch) {
+    EXPECT_THAT(augment_sample(data.samples()[0], kAlways, 1, epoch).drawn_names,
+                IsSubsetOf({"blue"}));
+    EXPECT_THAT(augment_sample(data.samples()[2], kAlways, 1, epoch).drawn_names,
+                IsSubsetOf({"green"}));
+  }
+}
+
 TEST(AbsentClasses, NeverAreClassesThatACropCutOff) {
   AugmentSettings settings = kAlways;
   settings.crop = 0.1;

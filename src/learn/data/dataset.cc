@@ -187,19 +187,31 @@ Dataset Dataset::mix(std::vector<Dataset> files, const std::vector<double>& weig
   return result;
 }
 
-void Dataset::offer_classes() {
+void Dataset::offer_classes(const std::function<std::string(const std::string&)>& label_of) {
   const auto classes = std::make_shared<const ClassNames>(samples_);
-  std::map<FileId, std::set<std::string>> by_image;
+  std::map<std::string, Strings> by_label;
+  for (const std::string& name : classes->all())
+    by_label[label_of(name)].push_back(lower_case(name));
+  FileSet files;
+  const auto image_of = [&files](const std::string& path) {
+    std::string first = files.find(path);
+    if (first.empty()) files.insert(path);
+    return first.empty() ? path : first;
+  };
+  std::map<std::string, std::set<std::string>> by_image;
   for (const Sample& sample : samples_) {
     for (const std::string& path : sample.image_paths) {
-      std::set<std::string>& names = by_image[file_id(path)];
-      for (const SceneObject& object : sample.objects) names.insert(lower_case(object.desc));
+      std::set<std::string>& names = by_image[image_of(path)];
+      for (const SceneObject& object : sample.objects) {
+        const Strings& same = by_label[label_of(object.desc)];
+        names.insert(same.begin(), same.end());
+      }
     }
   }
   for (Sample& sample : samples_) {
     sample.classes = classes;
     for (const std::string& path : sample.image_paths) {
-      const std::set<std::string>& names = by_image[file_id(path)];
+      const std::set<std::string>& names = by_image[image_of(path)];
       sample.image_names.insert(sample.image_names.end(), names.begin(), names.end());
     }
   }

@@ -1,10 +1,12 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/flow/sample.h"
+#include "base/text.h"
 #include "learn/data/mixture.h"
 
 namespace rematch {
@@ -63,8 +65,10 @@ class Dataset {
   const Strings& warnings() const { return warnings_; }
 
   /// Sets `classes` and `image_names` of every sample: the names of all objects, and those of the
-  /// same images.
-  void offer_classes();
+  /// same images (FileSet: also of copies), in lower case.
+  /// @param label_of  label of a name; an image that shows one of a label's names has all of them
+  void offer_classes(
+      const std::function<std::string(const std::string&)>& label_of = normalize_label);
 
   /// Returns a copy without some samples.
   /// @param sample_indices  into samples(), ascending

@@ -37,23 +37,25 @@ FileId file_id(const std::string& path) {
 void FileSet::insert(const std::string& path) {
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0) return;
-  if (files_.insert({info.st_dev, info.st_ino}).second)
+  if (files_.emplace(FileId(info.st_dev, info.st_ino), path).second)
     by_size_[info.st_size].paths.push_back(path);
 }
 
-bool FileSet::contains(const std::string& path) {
+std::string FileSet::find(const std::string& path) {
   struct stat info{};
-  if (::stat(path.c_str(), &info) != 0) return false;
-  if (files_.contains({info.st_dev, info.st_ino})) return true;
+  if (::stat(path.c_str(), &info) != 0) return "";
+  const FileId id(info.st_dev, info.st_ino);
+  if (const auto known = files_.find(id); known != files_.end()) return known->second;
   const auto same = by_size_.find(info.st_size);
-  if (same == by_size_.end()) return false;
-  SameSize& known = same->second;
-  for (const std::string& other : known.paths) {
-    if (const auto hash = hash_ends(other)) known.hashes.insert(*hash);
+  if (same == by_size_.end()) return "";
+  auto& [paths, found] = same->second;
+  for (const std::string& other : paths) {
+    if (const auto hash = hash_ends(other)) found.emplace(*hash, other);
   }
-  known.paths.clear();
+  paths.clear();
   const auto hash = hash_ends(path);
-  return hash && known.hashes.contains(*hash);
+  const auto copy = hash ? found.find(*hash) : found.end();
+  return copy == found.end() ? "" : files_[id] = copy->second;
 }
 
 }  // namespace rematch

@@ -2,7 +2,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <set>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -24,17 +24,18 @@ class FileSet {
  public:
   /// Cost: one stat.
   void insert(const std::string& path);
-  /// True if the set has this file or a copy of it. Cost: one stat; if the set has a file of the
-  /// same size, up to 32 KiB of both are read, once per file.
-  bool contains(const std::string& path);
+  /// The inserted path of this file or of a copy; "" without one. Cost: one stat; if the set has a
+  /// file of the same size, up to 32 KiB of both are read, once per file.
+  std::string find(const std::string& path);
+  bool contains(const std::string& path) { return !find(path).empty(); }
 
  private:
   struct SameSize {
-    Strings paths;  ///< not hashed yet
-    std::set<std::string> hashes;
+    Strings paths;                             ///< not hashed yet
+    std::map<std::string, std::string> found;  ///< path by hash
   };
 
-  std::set<FileId> files_;
+  std::map<FileId, std::string> files_;  ///< path
   std::unordered_map<int64_t, SameSize> by_size_;
 };
 

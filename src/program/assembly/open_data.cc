@@ -138,7 +138,8 @@ void check_augment(const Settings& settings, const Dataset& data) {
 /// @throws UserError (config) when no name can be added to any prompt
 void offer_absent_classes(const Settings& settings, Dataset& data, Report& report) {
   if (settings.augment.absent_share == 0) return;
-  data.offer_classes();
+  const LabelMatch labels = LabelMatch::from(settings.match.label_match);
+  data.offer_classes([&labels](const std::string& name) { return labels.class_name(name); });
   const auto [num_listing, num_open] = count_listing(data.samples());
   if (num_open == 0) {
     throw config_error(
@@ -154,6 +155,17 @@ void offer_absent_classes(const Settings& settings, Dataset& data, Report& repor
       fmt::format("custom.absent_classes changes nothing in {} of {} training records: "
                   "their `prompt` has no list of classes",
                   data.size() - num_listing, data.size()));
+}
+
+/// Warns of a file of synonyms that is about other data.
+void check_synonyms(const std::string& rule, const Dataset& data, Report& report) {
+  const LabelMatch labels = LabelMatch::from(rule);
+  for (const Sample& sample : data.samples()) {
+    for (const SceneObject& object : sample.objects) {
+      if (labels.knows(object.desc)) return;
+    }
+  }
+  report.warn(fmt::format("no object of {} has a name of {} (label_match)", data.path(), rule));
 }
 
 bool needs_val(Use use, const Settings& settings) {
@@ -193,13 +205,12 @@ Data open_data(const Settings& settings, const ModelFiles* files, Use use, Repor
   if (use == Use::kAnswerTrain)
     report.attempt([&] { data.val = reader.read_train(OnBadSample::kStop); });
   if (needs_val(use, settings)) report.attempt([&] { data.val = reader.read_val(); });
-  if (data.train && data.val) {
-    report.warn_all(overlap_warnings(*data.train, *data.val));
-  }
-  if (data.train) {
+  if (data.train && data.val) report.warn_all(overlap_warnings(*data.train, *data.val));
+  if (const auto& scored = data.val ? data.val : data.train)
+    report.attempt([&] { check_synonyms(settings.match.label_match, *scored, report); });
+  if (data.train)
     report.attempt(
         [&] { data.num_long_dropped = reader.settle_long(*data.train, settings.augment); });
-  }
   if (data.val && measures_truth(use, settings))
     report.attempt([&] { data.num_long_dropped_val = reader.settle_long(*data.val, {}); });
   return data;

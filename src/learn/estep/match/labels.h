@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/text.h"
+
 namespace rematch {
 
 /// Decides if two descriptions are the same label (`label_match`, BEHAVIOUR 15).
@@ -25,6 +27,10 @@ class LabelMatch {
   /// True when two descriptions (UTF-8) are the same label.
   bool same(const std::string& a, const std::string& b) const {
     return canonical(a) == canonical(b);
+  }
+  /// False for a label that a file of synonyms does not have.
+  bool knows(const std::string& desc) const {
+    return labels_by_name_.empty() || labels_by_name_.contains(normalize_label(desc));
   }
   /// Canonical form of a label.
   std::string canonical(const std::string& desc) const;
