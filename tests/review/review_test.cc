@@ -149,6 +149,9 @@ TEST_F(ReviewTest, AnArrayAndPrettyPrintedJsonNameTheCommand) {
     const UserError error = test::catch_user_error([&] { review_jsonl(write(text), false); });
     EXPECT_NE(error.problems()[0].fix.find("jq -c"), std::string::npos) << error.what();
   }
+  const UserError packed =
+      test::catch_user_error([&] { review_jsonl(write("\x1f\x8b\x08"), false); });
+  EXPECT_NE(packed.problems()[0].fix.find("gunzip"), std::string::npos) << packed.what();
   const UserError csv = test::catch_user_error(
       [&] { review_jsonl(write("filename,xmin,ymin,xmax,ymax,class\na.png,1,2,3,4,a\n"), false); });
   EXPECT_NE(csv.problems()[0].fix.find("from-csv"), std::string::npos);

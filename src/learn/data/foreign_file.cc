@@ -61,6 +61,12 @@ void refuse_foreign_file(const std::string& path, std::string_view bytes) {
   const bool is_damaged =
       names.empty() && line.starts_with('{') && (line.ends_with('}') || line.ends_with("},"));
   if (has_objects || is_damaged) return;
+  if (bytes.starts_with("\x1f\x8b")) {
+    throw data_error({.error = "this file is compressed",
+                      .where = path,
+                      .what = "it begins as the files of gzip do",
+                      .fix = "unpack it: gunzip --keep " + shell_word(path)});
+  }
   throw data_error(
       {.error = "this file is not a JSONL of records",
        .where = path,
