@@ -1,6 +1,8 @@
 // The run name that `rematch init` chooses, and the directories it refuses.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "base/file.h"
 #include "e2e/program.h"
 
@@ -46,6 +48,25 @@ TEST(Init, SaysWhatIsWrongWithADirectoryOfAModel) {
   EXPECT_EQ(half.exit_code, 2);
   EXPECT_TRUE(says(half.err, "no tokenizer")) << half.err;
   EXPECT_TRUE(says(llama.err, "\"llama\"") && says(llama.err, "use a ")) << llama.err;
+}
+
+TEST(Init, TellsWhatOfACheckpointDoesNotFitNewRecords) {
+  test::Program program;
+  std::filesystem::copy(test::source_path("demo/model"), program.dir().file("model"),
+                        std::filesystem::copy_options::recursive);
+  program.dir().write("model/rematch_prompt.json",
+                      R"({"system": "", "user": "Find. Labels: cat, dog.",)"
+                      R"( "max_new_tokens": 100, "answer_format": "coord_tokens"})");
+  program.dir().write("model/rematch_order.json", "{}");
+  const test::ProcessResult result =
+      program.run("init model " + test::Program::golden("train.jsonl"));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(says(result.err, "its list of classes lacks")) << result.err;
+  EXPECT_TRUE(says(read_file(program.dir().file("rematch.yaml")), "object_ordering: own"));
+  const test::ProcessResult checked = program.run(
+      "check rematch.yaml --set custom.user_prompt=Find --set custom.object_ordering=sorted");
+  EXPECT_TRUE(says(checked.out + checked.err, "`custom.user_prompt` is not that of model"))
+      << checked.out << checked.err;
 }
 
 TEST(Init, SaysWhenThereAreTooManyClassesForThePrompt) {

@@ -8,9 +8,8 @@
 
 namespace rematch {
 
-/// Warnings of names: classes whose spellings differ only in case, width or spaces; a rare class
-/// whose words are part of a frequent one ("bishop" and "white-bishop"); names that are all
-/// numbers.
+/// Warnings of names: classes whose spellings differ only in case, width or spaces; names that are
+/// all numbers.
 /// @param counts  objects by name
 Strings class_name_warnings(const std::map<std::string, int64_t>& counts);
 

@@ -16,6 +16,8 @@
 #include "base/terminal_text.h"
 #include "learn/augment/absent_classes.h"
 #include "learn/data/class_names.h"
+#include "learn/data/class_prompt.h"
+#include "learn/data/order_score.h"
 #include "learn/data/records_path.h"
 #include "learn/estep/answer/checkpoint_format.h"
 #include "learn/estep/sample_lengths.h"
@@ -41,7 +43,8 @@ const AnswerFormatRow& format_of(const std::string& model_dir) {
 }
 
 /// The answer format, and a comment on the other choice; in digits the order of the truth.
-std::string format_lines(const AnswerFormatRow& format) {
+/// @param has_order  the checkpoint knows its own
+std::string format_lines(const AnswerFormatRow& format, bool has_order) {
   return fmt::format(
       "  # {}\n  answer_format: {}\n{}",
       format.has_coord_tokens
@@ -51,7 +54,8 @@ std::string format_lines(const AnswerFormatRow& format) {
             "tokens.\n  # With `rematch add-coord-tokens` they are 4, but a stock model must learn "
             "these first\n  # (docs/answer_formats.md).",
       format.name,
-      format.has_coord_tokens
+      has_order ? "  object_ordering: own\n"
+      : format.has_coord_tokens
           ? ""
           : "  # The order in which the checkpoint lists objects, found in 300 answers "
             "(docs/order.md);\n  # sorted: from top to bottom.\n  object_ordering: own\n");
@@ -121,7 +125,10 @@ InitFacts find_facts(const Checkpoint& checkpoint, const std::vector<Dataset>& d
                      Terminal& terminal) {
   InitFacts facts{.format = format_of(checkpoint.path)};
   facts.images = find_image_budget(data, PatchOptions::from_model_dir(checkpoint.path));
-  if (!checkpoint.prompt)
+  if (checkpoint.prompt)
+    terminal.warn(
+        unlisted_classes(data.front(), checkpoint.prompt->texts.user_prompt.value_or("")));
+  else
     facts.classes =
         class_list_prompt(data.front(), facts.format.built_in_prompt(ObjectOrdering::kSorted).user);
   facts.lengths = measure_lengths(data, open_files(checkpoint, facts, terminal));
@@ -162,7 +169,7 @@ std::string yaml_for(const InitArguments& arguments, const Dataset& train, const
   yaml += augment_lines(train.size());
   yaml += fmt::format("custom:\n  trainer_variant: {}\n  train_jsonl: {}\n",
                       arguments.stage_1 ? "sft" : "rollout_matching_sft", quoted(arguments.train));
-  yaml += format_lines(facts.format);
+  yaml += format_lines(facts.format, path_exists(join_path(arguments.model, kOrderFile)));
   yaml += arguments.val.empty()
               ? "  # val_jsonl: data/val.jsonl          # scores on data it does not train on\n"
               : fmt::format("  val_jsonl: {}\n", quoted(arguments.val));

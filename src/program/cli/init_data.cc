@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
 
 #include "base/terminal_text.h"
 #include "base/text.h"
@@ -12,49 +11,12 @@
 namespace rematch {
 namespace {
 
-constexpr int64_t kMostTokens = 1280;  ///< of an image
-constexpr double kShrunk = 0.9;        ///< of a side: more is the rounding to whole patches
-constexpr size_t kMostClasses = 40;
-
 constexpr int64_t kFewestSteps = 200;
 constexpr int64_t kFewestEpochs = 3;
 constexpr int64_t kMostEpochSaves = 10;  ///< more epochs than this: saves by steps
 constexpr int64_t kSaveSteps = 50;
 
-int64_t tokens_of(const ImageSize& processed, const PatchOptions& patches) {
-  const int64_t side = patches.side_multiple_px();
-  return processed.width_px / side * (processed.height_px / side);
-}
-
-int64_t area_px(const ImageSize& size) { return int64_t{size.width_px} * size.height_px; }
-
 }  // namespace
-
-std::optional<ImageBudget> find_image_budget(const std::vector<Dataset>& data,
-                                             const PatchOptions& patches) {
-  if (!patches.do_resize) return std::nullopt;
-  const int64_t area = int64_t{patches.side_multiple_px()} * patches.side_multiple_px();
-  PatchOptions limited = patches;
-  limited.max_pixels = std::min(patches.max_pixels, kMostTokens * area);
-  ImageBudget budget{.max_pixels = limited.max_pixels,
-                     .most_tokens = limited.max_pixels / area,
-                     .is_of_processor = limited.max_pixels == patches.max_pixels};
-  for (const Dataset& records : data) {
-    for (const Sample& sample : records.samples()) {
-      const ImageSize size{.width_px = sample.width_px, .height_px = sample.height_px};
-      const ImageSize now = processed_size(size, limited, sample.where);
-      const int64_t tokens = tokens_of(processed_size(size, patches, sample.where), patches);
-      const bool is_smaller = now.width_px < size.width_px * kShrunk;
-      if (budget.is_of_processor ? !is_smaller : tokens <= kMostTokens) continue;
-      ++budget.num_larger;
-      if (area_px(budget.largest) < area_px(size)) {
-        budget.largest = size;
-        budget.largest_tokens = tokens;
-      }
-    }
-  }
-  return budget.num_larger > 0 ? std::optional(budget) : std::nullopt;
-}
 
 std::string image_budget_lines(const ImageBudget& budget) {
   const std::string unscaled = budget.is_of_processor
@@ -66,34 +28,6 @@ std::string image_budget_lines(const ImageBudget& budget) {
       "  max_pixels: {}\n",
       counted(budget.num_larger, "image has", "images have"), budget.largest.width_px,
       budget.largest.height_px, unscaled, budget.most_tokens, budget.max_pixels);
-}
-
-ClassPrompt class_list_prompt(const Dataset& train, const std::string& prompt) {
-  std::map<std::string, int64_t> counts;
-  int64_t num_objects = 0;
-  for (const Sample& sample : train.samples()) {
-    if (!sample.prompt.empty()) return {};
-    for (const SceneObject& object : sample.objects) {
-      ++counts[object.desc];
-      ++num_objects;
-    }
-  }
-  if (counts.empty() || num_objects < 2 * std::ssize(counts)) return {};
-  if (counts.size() > kMostClasses)
-    return {
-        .note = fmt::format(
-            "{} classes are too many for the prompt: the model must learn the names, or `rematch "
-            "data from-… --prompt-classes` asks each image for some of them",
-            counts.size())};
-  std::vector<std::pair<std::string, int64_t>> classes(counts.begin(), counts.end());
-  std::ranges::stable_sort(classes, std::greater(), [](const auto& row) { return row.second; });
-  Strings names;
-  bool has_commas = false;
-  for (const auto& [name, count] : classes) {
-    names.push_back(name);
-    has_commas = has_commas || name.find(',') != std::string::npos;
-  }
-  return {.text = fmt::format("{} Labels: {}.", prompt, join(names, has_commas ? "; " : ", "))};
 }
 
 std::string schedule_lines(int64_t num_samples, bool has_val, bool is_stage_1) {
