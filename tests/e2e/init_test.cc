@@ -65,7 +65,7 @@ TEST(Init, TellsWhatOfACheckpointDoesNotFitNewRecords) {
   EXPECT_TRUE(says(read_file(program.dir().file("rematch.yaml")), "object_ordering: own"));
   const test::ProcessResult checked = program.run(
       "check rematch.yaml --set custom.user_prompt=Find --set custom.object_ordering=sorted");
-  EXPECT_TRUE(says(checked.out + checked.err, "`custom.user_prompt` is not that of model"))
+  EXPECT_TRUE(says(checked.out + checked.err, "custom.user_prompt is not that of model"))
       << checked.out << checked.err;
 }
 

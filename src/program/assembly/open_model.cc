@@ -74,6 +74,16 @@ std::string choose_format(const Settings& settings, Use use, const Tokenizer& to
   return name;
 }
 
+/// Warns when the prompt is not the one that the model was trained with.
+void compare_prompts(const std::string& directory, const PromptEncoder& now, Report& report) {
+  const std::optional<StoredPrompt> stored = read_stored_prompt(directory);
+  if (stored && (stored->texts.system_prompt != now.system_prompt() ||
+                 stored->texts.user_prompt != now.user_prompt()))
+    report.warn(fmt::format(
+        "template.system or custom.user_prompt is not that of {} ({}): it must learn the new one",
+        directory, kStoredPromptFile));
+}
+
 }  // namespace
 
 std::optional<ModelFiles> open_model(const Settings& settings, Use use, Report& report) {
@@ -103,6 +113,8 @@ std::optional<ModelFiles> open_model(const Settings& settings, Use use, Report& 
   if (!has_format || !has_patches) return std::nullopt;
   if (!report.attempt([&] { files.prompts = make_prompts(settings, files, report); }))
     return std::nullopt;
+  if (use == Use::kTrain)
+    report.attempt([&] { compare_prompts(directory, *files.prompts, report); });
   return files;
 }
 
