@@ -77,6 +77,7 @@ TEST(EarlierRun, StaysAsItIsAndANewRunTakesTheNextFreeName) {
       program.run("train " + config + " --resume --set training.max_steps=4");
   ASSERT_EQ(latest.exit_code, 0) << latest.err;
   EXPECT_THAT(latest.err, HasSubstr("resuming from out/run/checkpoint-3"));
+  EXPECT_THAT(latest.err, HasSubstr("--set training.run_name=run-3")) << "the later run";
   EXPECT_EQ(logged_steps(program), "1 2 3 4 ");
 }
 

@@ -40,8 +40,7 @@ RunConfig load_run(const std::string& path, Strings& overrides, int num_ranks) {
   const OutputSettings& output = settings.output;
   const std::optional<std::string>& resumed = settings.checkpoints.resume_from_checkpoint;
   const bool resumes_it = resumed && (*resumed == "latest" || lies_in(*resumed, output.run_dir));
-  if (resumes_it || !holds_run(output.run_dir)) return run;
-  RunLock::require_free(output.run_dir);
+  if (!holds_run(output.run_dir)) return run;
   const bool has_name = output.run_name && !output.run_name->empty();
   std::string name = has_name ? *output.run_name : output.output_dir, directory = output.run_dir;
   for (std::string* text : {&name, &directory}) {
@@ -49,8 +48,15 @@ RunConfig load_run(const std::string& path, Strings& overrides, int num_ranks) {
   }
   int number = 2;
   while (holds_run(fmt::format("{}-{}", directory, number))) ++number;
-  overrides.push_back(
-      fmt::format("training.{}={}-{}", has_name ? "run_name" : "output_dir", name, number));
+  const std::string key = has_name ? "run_name" : "output_dir";
+  if (resumes_it) {
+    if (number > 2)
+      run.note = fmt::format("{0}-{2} is a later run; --set training.{3}={1}-{2} continues it",
+                             directory, name, number - 1, key);
+    return run;
+  }
+  RunLock::require_free(output.run_dir);
+  overrides.push_back(fmt::format("training.{}={}-{}", key, name, number));
   return {.config = load_config(path, overrides, num_ranks),
           .note = fmt::format("{0} holds a run, which stays as it is (--resume continues it); this "
                               "is a new one: {0}-{1}",
