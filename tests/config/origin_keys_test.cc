@@ -95,7 +95,7 @@ TEST(OriginKeys, RefusedKeysThatAreOffAreFine) {
         "custom.augmentation_curriculum=null", "custom.bypass_prob=0", "custom.bypass_prob=0.0",
         "custom.use_summary=false", "training.fp16=false",
         "training.packing_allow_single_long=false", "training.packing_length=null", "prompts={}",
-        "prompts=", "quantization={quant_method: null}", "rlhf={}",
+        "prompts=null", "quantization={quant_method: null}", "rlhf={}",
         "custom.coord_offset={enabled: false}", "deepspeed=null", "tuner.lora_bias=none"}) {
     EXPECT_EQ(fate(assignment), Fate::kSilent) << assignment;
   }

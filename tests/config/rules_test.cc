@@ -290,24 +290,6 @@ TEST(Adapters, ARegexTakesThePlaceOfAListAndSaysSo) {
             "`tuner.target_modules` has no effect: `tuner.target_regex` is given");
 }
 
-TEST(RunName, LeavesRoomForTheNamesOfItsFiles) {
-  const std::string longest(200, 'n');
-  EXPECT_NO_THROW(load_set({"training.run_name=" + longest + "/" + longest}));
-  EXPECT_THAT(load_set({"training.run_name=null"}).warnings,
-              testing::Contains(testing::Field(
-                  &Warning::text, testing::HasSubstr("into `training.output_dir` itself"))));
-  for (const char* name : {"''", "' '", ".", "../"}) {
-    const Problem nameless = problem_of_set({std::string("training.run_name=") + name});
-    EXPECT_EQ(nameless.error, "`training.run_name` names no directory") << name;
-    EXPECT_EQ(nameless.where, "--set training.run_name");
-  }
-  EXPECT_EQ(problem_of_set({"training.run_name=a/../../x"}).error,
-            "`training.run_name` leaves `training.output_dir`");
-  const UserError error =
-      test::catch_user_error([&] { load_set({"training.run_name=a/" + longest + "n"}); });
-  EXPECT_EQ(error.problems()[0].what, "201 bytes, of at most 200");
-}
-
 TEST(Adapters, RankAlphaAndDropoutHaveRanges) {
   for (const char* assignment :
        {"tuner.lora_rank=0", "tuner.lora_alpha=0", "tuner.lora_dropout=1.5",

@@ -224,7 +224,7 @@ TEST(Source, AFileThatIsNoMappingIsAnError) {
 TEST(SetOverride, ReplacesAKeyByItsOwnName) {
   const test::TempDir dir;
   const std::string path = dir.write("a.yaml", "t: {x: 1, y: 2}\n");
-  const Loaded loaded = load(path, {"t.x=5", "u.v.w=[1, two]", "t.x=6", "e="});
+  const Loaded loaded = load(path, {"t.x=5", "u.v.w=[1, two]", "t.x=6", "e=null"});
   EXPECT_TRUE(loaded.problems.empty());
   EXPECT_EQ(loaded.text("t"), "{x: 6, y: 2}");
   EXPECT_EQ(loaded.text("u"), "{v: {w: [1, two]}}");
@@ -240,8 +240,8 @@ TEST(SetOverride, ValuesMayHoldEqualsSigns) {
 TEST(SetOverride, RefusesWhatIsNoKeyAndValue) {
   const test::TempDir dir;
   const std::string path = dir.write("a.yaml", "");
-  for (const char* text :
-       {"novalue", "=5", "a..b=1", ".a=1", "a.=1", "extends=b.yaml", "x=[1", "x=[*a]"}) {
+  for (const char* text : {"novalue", "p=", "p= ", "=5", "a..b=1", ".a=1", "a.=1", "extends=b.yaml",
+                           "x=[1", "x=[*a]"}) {
     const Loaded loaded = load(path, {text});
     ASSERT_EQ(loaded.problems.size(), 1u) << text;
     EXPECT_EQ(loaded.problems[0].where.rfind("--set ", 0), 0u) << loaded.problems[0].where;
@@ -297,7 +297,7 @@ TEST(SetOverride, TakesAValueOfWhichNothingIsLost) {
     EXPECT_TRUE(loaded.problems.empty()) << value << loaded.problems.at(0).what;
     EXPECT_EQ(loaded.text("p"), shown);
   }
-  for (const char* null : {"", " ", "~", "null"}) {
+  for (const char* null : {"~", " null "}) {
     const Loaded loaded = load(path, {std::string("p=") + null});
     EXPECT_TRUE(loaded.problems.empty()) << null;
     EXPECT_EQ(loaded.text("p"), "null");

@@ -126,7 +126,6 @@ constexpr KnownName kWords[] = {
      "stored it with the checkpoint; `predict --min-score` leaves out what is below"},
     {"stage_n", "",
      "custom.trainer_variant: `sft` is stage 1, `rollout_matching_sft` stage 2 (docs/stage2.md)"},
-    {"probe", "", "`rematch probe` measures whether stage 2 can help (docs/probe.md)"},
 };
 
 constexpr KnownName kOptions[] = {

@@ -53,10 +53,12 @@ Node read_value(std::string_view value, const std::string& name, std::vector<Pro
     return node;
   }
   Node node{.origin = {.file = std::make_shared<const std::string>(name)}};
-  if (std::optional<Problem> problem = check_bytes(value, name)) {
+  if (value.empty()) {
+    problems.push_back({"`--set` has no value after `=`", name, "an empty variable of a shell?",
+                        "write null for the default, or '\"\"' for an empty text"});
+  } else if (std::optional<Problem> problem = check_bytes(value, name)) {
     problems.push_back(std::move(*problem));
-  } else if (!value.empty() && value != "~" && value != "null" && value != "Null" &&
-             value != "NULL") {
+  } else if (value != "~" && value != "null" && value != "Null" && value != "NULL") {
     node.kind = Node::Kind::kScalar;
     node.scalar = value;
   }

@@ -85,26 +85,28 @@ void check_model_directory(Draft& config) {
 }
 
 void check_template(Draft& config) {
-  const std::string name = config.text("template.template");
-  Strings titles;
-  for (const Family& family : families()) {
-    if (name == family.model_type) return;
-    titles.push_back(fmt::format("`{}` ({})", family.model_type, family.title));
-  }
-  std::string found = "the model type could not be read from config.json";
+  const std::string key = "template.template", name = config.text(key);
+  std::string found = "the model type could not be read from config.json", type = name;
   if (!config.is_null("model.model")) {
     try {
       const Json model = read_json_file(join_path(config.text("model.model"), "config.json"));
-      if (const auto type = model.find("model_type"); type != model.end() && type->is_string())
-        found = "config.json says model_type " + type->get<std::string>();
-    } catch (const UserError&) {
+      type = model.at("model_type");
+      found = "config.json says model_type " + type;
+    } catch (const std::exception&) {
       // The model directory is checked elsewhere; here it only makes the message more exact.
     }
   }
-  config.problem(fmt::format("`template.template: {}` is not supported", name), "template.template",
-                 found,
-                 fmt::format("set `template.template` to the family of the checkpoint, one of {}",
-                             join(titles, ", ")));
+  Strings titles;
+  for (const Family& family : families()) {
+    if (name == family.model_type) {
+      if (name != type && config.is_given(key)) config.warn_no_effect(key, found);
+      return;
+    }
+    titles.push_back(fmt::format("`{}` ({})", family.model_type, family.title));
+  }
+  config.problem(
+      fmt::format("`{}: {}` is not supported", key, name), key, found,
+      fmt::format("set `{}` to the family of the checkpoint, one of {}", key, join(titles, ", ")));
 }
 
 /// Reads the file that `custom.user_prompt` names, without its byte order mark and the white space

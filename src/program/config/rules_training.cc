@@ -162,6 +162,16 @@ void check_run_name(Draft& config) {
   }
 }
 
+/// A shell would expand these; here they would name a directory `~`.
+void check_output_dir(Draft& config) {
+  const std::string key = "training.output_dir", path = config.text(key);
+  if (path.starts_with('~') || path.find('$') != path.npos || path.find("://") != path.npos)
+    config.problem(fmt::format("`{}` is not a path", key), key, path,
+                   "write the whole path: nothing is expanded");
+  if (config.text("training.save_strategy") == "no" && !config.boolean("training.save_last_epoch"))
+    config.warn("the run keeps no checkpoint", "training.save_last_epoch");
+}
+
 }  // namespace
 
 void apply_shard_rules(Draft& config) {
@@ -194,6 +204,7 @@ void apply_training_rules(Draft& config) {
   check_adapter_targets(config);
   check_schedule(config);
   check_run_name(config);
+  check_output_dir(config);
 }
 
 }  // namespace rematch
