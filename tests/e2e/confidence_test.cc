@@ -115,6 +115,11 @@ TEST(Confidence, ATrainedCheckpointKnowsWhatItsScoresAreWorth) {
           << "the same answers, in other batches";
     }
   }
+  const test::ProcessResult asked =
+      program.run("predict out/run/checkpoint-1 " + test::Program::golden("images/0.png") +
+                  " --user 'What is here?'");
+  EXPECT_EQ(asked.out.find("\"score\""), std::string::npos) << "measured for another prompt";
+  EXPECT_NE(asked.err.find("another prompt"), std::string::npos) << asked.err;
   Json of_another = after;  // question
   of_another["eval_set"] = "64 records 1, labels exact, prompts 2";
   write_file_atomic(stored, of_another.dump());
@@ -156,6 +161,27 @@ TEST(EvalOfARun, DecodesAndMatchesAsItsOwnEvaluation) {
       EXPECT_EQ(again[key] == measured[key], set.empty()) << key;
     EXPECT_EQ(again["eval_set"] == measured["eval_set"], set.empty());
   }
+}
+
+TEST(EvalOfARun, TakesItsOwnFilesFromAnyDirectory) {
+  test::Program program;
+  std::filesystem::create_directory_symlink(test::Program::golden(""), program.dir().file("data"));
+  program.dir().write("names.json", R"({"shape": ["cup"]})");
+  const std::string config = program.config(
+      "custom: {val_jsonl: data/val.jsonl, extra: {rollout_matching: {label_match: names.json}}}\n"
+      "training: {max_steps: 1, save_steps: 1}\n");
+  const test::ProcessResult trained = program.run("train " + config);
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  EXPECT_NE(trained.err.find("has a name of names.json"), std::string::npos) << trained.err;
+  ASSERT_EQ(program.run("eval out/run").exit_code, 0);
+  const Json here = read_json_file(program.run_dir() + "/eval_results.json");
+  for (const char* file : {"names.json", "data/val.jsonl"})
+    program.dir().write(std::string("elsewhere/") + file, "{}\n");  // of another project
+  const test::ProcessResult elsewhere = program.script("cd elsewhere; $R eval ../out/run");
+  ASSERT_EQ(elsewhere.exit_code, 0) << elsewhere.err;
+  const Json there = read_json_file(program.run_dir() + "/eval_results.json");
+  EXPECT_EQ(there["eval_set"], here["eval_set"]);
+  EXPECT_NE(there["val_jsonl"], here["val_jsonl"]) << "was it written again?";
 }
 
 TEST(Confidence, IsTheSameInRolloutsSamplesAndPredictions) {

@@ -30,7 +30,9 @@ TEST(Predict, WritesResultsWithTheIdsOfACocoFile) {
   std::string categories;
   for (const Json& category : own["categories"]) {
     categories += categories.empty() ? "" : ", ";
-    categories += Json{{"id", 40 + category["id"].get<int>()}, {"name", category["name"]}}.dump();
+    categories += Json{{"id", 40 + category["id"].get<int>()},
+                       {"name", category["name"].get<std::string>() + " "}}
+                      .dump();
   }
   program.dir().write(
       "all.json",

@@ -26,7 +26,9 @@ std::vector<Json> answers_of(const std::string& text) {
 TEST(Predict, AnswersAsEvaluationDoesWithThePromptStoredWithTheCheckpoint) {
   test::Program program;
   const std::string config = program.config(
-      "template: {system: Say what is there.}\ncustom: {user_prompt: Name everything.}\n"
+      "template: {system: Say what is there.}\n"
+      "custom: {user_prompt: Name everything, extra: {rollout_matching: "
+      "{repetition_penalty: 1.3}}}\n"
       "training: {save_strategy: steps, save_steps: 2}\n");
   const test::ProcessResult trained = program.run("train " + config);
   ASSERT_EQ(trained.exit_code, 0) << trained.err;

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/terminal_text.h"
 #include "learn/data/order_score.h"
 #include "learn/estep/answer/checkpoint_format.h"
 #include "learn/resume/find_model.h"
@@ -98,16 +99,29 @@ Json run_values(const std::string& run) {
   return saved.is_object() ? saved : Json::object();
 }
 
+/// A path of a run's values. A relative one begins where training was started, while the run lies
+/// at its `training.output_dir` there.
+std::string path_of_run(const std::string& path, const Json& run, const fs::path& run_dir) {
+  const fs::path output = run.value(Json::json_pointer("/training/output_dir"), "/");
+  fs::path start = run_dir / "..";
+  for (const fs::path& part : output) start /= part.empty() ? "" : "..";
+  std::error_code error;
+  const bool is_there = output.is_relative() && !fs::equivalent(start, ".", error) &&
+                        fs::equivalent(start / output, run_dir / "..", error);
+  return is_there && is_file(start / path) ? fs::canonical(start / path).string() : path;
+}
+
 /// Assignments of the run's values that decide scores, where they are not the defaults.
-Strings run_scoring(const Json& run) {
+Strings run_scoring(const Json& run, const std::string& run_dir) {
   Strings overrides;
   for (const KeySpec& spec : schema()) {
     if (!decides_scores(spec.path)) continue;
     std::string pointer = "/" + spec.path;
     std::ranges::replace(pointer, '.', '/');
-    const Json value = run.value(Json::json_pointer(pointer), Json());
-    if (!value.is_null() && value != to_json(spec.fallback))
-      overrides.push_back(spec.path + "=" + value.dump());
+    Json value = run.value(Json::json_pointer(pointer), Json());
+    if (value.is_null() || value == to_json(spec.fallback)) continue;
+    if (value.is_string()) value = path_of_run(value, run, run_dir);  // a file of synonyms
+    overrides.push_back(spec.path + "=" + value.dump());
   }
   return overrides;
 }
@@ -115,9 +129,9 @@ Strings run_scoring(const Json& run) {
 /// `custom.val_jsonl` of a run.
 /// @param named  the model that was asked, for errors
 /// @throws UserError (config) without one
-std::string run_records(const Json& run, const std::string& named) {
+std::string run_records(const Json& run, const std::string& run_dir, const std::string& named) {
   const Json records = run.value(Json::json_pointer("/custom/val_jsonl"), Json());
-  if (records.is_string()) return records.get<std::string>();
+  if (records.is_string()) return path_of_run(records, run, run_dir);
   throw config_error({.error = "a model directory needs records to be asked about",
                       .where = named,
                       .what = "no JSONL was given after it",
@@ -135,13 +149,35 @@ JobSource ask_configured(const Asked& asked) {
   if (!asked.answer_format.empty()) settings.data.answer_format = asked.answer_format;
   const std::string& model = settings.model.directory;
   source.checkpoint = {.path = model, .base = model, .run = run_of_checkpoint(model)};
+  const std::string& run_dir = settings.output.run_dir;
+  std::error_code error;
+  if (is_file(join_path(run_dir, "logging.jsonl")) &&
+      !fs::equivalent(source.checkpoint.run, run_dir, error))
+    source.checkpoint.note =
+        fmt::format("asks {}, not what {} has learnt from it: `rematch eval {}` does", model,
+                    run_dir, shell_word(run_dir));
   return source;
 }
 
-/// Adds what follows from the adapter and its base.
-JobSource finish(JobSource source) {
+/// A question about a checkpoint.
+JobSource ask_checkpoint(Asked asked, bool is_about_images) {
+  JobSource source{.checkpoint = find_checkpoint(asked.model, asked.adapter),
+                   .force_base = asked.force_base};
   Checkpoint& checkpoint = source.checkpoint;
+  require_model_dir(checkpoint.base);
+  const Json run = run_values(checkpoint.run);
+  Strings overrides = run_scoring(run, checkpoint.run);
+  if (!is_about_images && asked.records.empty())
+    asked.records = run_records(run, checkpoint.run, asked.model);
+  Settings base = settings_to_ask(checkpoint, asked);
+  if (is_about_images) {
+    overrides.push_back(kRolloutMatching + ".temperature=0");
+    base.data.train_files = {{.path = checkpoint.path}};  // is not read
+  }
+  overrides.insert(overrides.end(), asked.overrides.begin(), asked.overrides.end());
+  source.config = load_config("", overrides, 1, base);
   Settings& settings = source.config.settings;
+  if (is_about_images) settings.prompt = base.prompt;  // no key can make it blank
   if (checkpoint.packed && settings.model.load_in_4bit)
     add_line(checkpoint.note,
              settings.model.four_bit == *checkpoint.packed ? kPacked : kPackedOtherwise);
@@ -233,23 +269,9 @@ std::string scoring_text(const ConfigResult& config) {
 }
 
 JobSource ask_about_records(const Asked& asked) {
-  if (names_configuration(asked.model)) return ask_configured(asked);
-  Checkpoint checkpoint = find_checkpoint(asked.model, asked.adapter);
-  require_model_dir(checkpoint.base);
-  Asked complete = asked;
-  const Json run = run_values(checkpoint.run);
-  if (asked.records.empty()) complete.records = run_records(run, asked.model);
-  Strings overrides = run_scoring(run);
-  overrides.insert(overrides.end(), asked.overrides.begin(), asked.overrides.end());
-  ConfigResult config = load_config("", overrides, 1, settings_to_ask(checkpoint, complete));
-  return finish({std::move(config), std::move(checkpoint), asked.force_base});
+  return names_configuration(asked.model) ? ask_configured(asked) : ask_checkpoint(asked, false);
 }
 
-JobSource ask_about_images(const Asked& asked) {
-  Checkpoint checkpoint = find_checkpoint(asked.model, asked.adapter);
-  require_model_dir(checkpoint.base);
-  ConfigResult config{.settings = settings_to_ask(checkpoint, asked)};
-  return finish({std::move(config), std::move(checkpoint), asked.force_base});
-}
+JobSource ask_about_images(const Asked& asked) { return ask_checkpoint(asked, true); }
 
 }  // namespace rematch

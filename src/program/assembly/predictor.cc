@@ -11,7 +11,7 @@
 #include "engine/rollout/with_engine.h"
 #include "model/families/family.h"
 #include "model/text/lossy.h"
-#include "model/vision/upright.h"
+#include "model/vision/image.h"
 
 namespace rematch {
 namespace {
@@ -58,6 +58,14 @@ std::optional<ScoreCalibration> read_calibration(const JobSource& source, Termin
   if (!has_own_weights(source)) return std::nullopt;
   const std::string& checkpoint = source.checkpoint.path;
   std::optional<ScoreCalibration> calibration = ScoreCalibration::read(checkpoint);
+  const Settings& settings = source.config.settings;
+  const std::optional<StoredPrompt>& trained = source.checkpoint.prompt;
+  if (calibration && trained &&
+      (trained->texts != settings.prompt ||
+       trained->answer_format != settings.data.answer_format)) {
+    terminal.warn("answers to another prompt than that of training get no score");
+    return std::nullopt;
+  }
   if (calibration && !calibration->fits(checkpoint)) {
     terminal.warn(
         fmt::format("the scores of {} are those of other weights: they were measured at step {}, "
@@ -78,7 +86,8 @@ Predictor::Predictor(JobSource source, const Place& place)
 
 Prompt Predictor::open_image(Prediction& image) {
   require_utf8(image.path);
-  const ImageSize size = read_stored_image(image.path).upright_size();
+  const auto [size, is_deep_grey, orientation] = read_image_facts(image.path);
+  if (is_deep_grey) asking_.job().terminal.warn("16-bit grey images become white above level 255");
   image.width_px = size.width_px;
   image.height_px = size.height_px;
   const Sample sample{.sample_id = num_answered_,

@@ -27,12 +27,16 @@ void add_ask_arguments(CLI::App& command, AskArguments& arguments) {
   command.add_option("JSONL", asked.records,
                      "records to ask about; default: custom.val_jsonl of the configuration or run");
   add_overrides(command, asked.overrides);
+  add_reading(command, arguments);
+}
+
+void add_reading(CLI::App& command, AskArguments& arguments) {
   command
-      .add_option("--answer-format", asked.answer_format,
+      .add_option("--answer-format", arguments.asked.answer_format,
                   "how answers are written; default: that of the configuration, else of the "
                   "checkpoint")
       ->check(CLI::IsMember(answer_formats().names()));
-  command.add_flag("--force-base", asked.force_base, kForceBaseHelp);
+  command.add_flag("--force-base", arguments.asked.force_base, kForceBaseHelp);
   add_device(command, arguments.device);
 }
 

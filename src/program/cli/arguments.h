@@ -29,8 +29,10 @@ inline constexpr const char* kForceBaseHelp =
     "use an adapter with a base model that differs from the one it was trained on: a combination "
     "that was never trained";
 
-/// Declares CONFIG|MODEL_DIR, JSONL, --set, --answer-format, --force-base and --device.
+/// Declares CONFIG|MODEL_DIR, JSONL, --set and add_reading().
 void add_ask_arguments(CLI::App& command, AskArguments& arguments);
+/// Declares --answer-format, --force-base and --device.
+void add_reading(CLI::App& command, AskArguments& arguments);
 /// Declares CONFIG, --set and --device.
 void add_config_arguments(CLI::App& command, ConfigArguments& arguments);
 /// Declares --set.

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "engine/ranks/ranks.h"
-#include "learn/estep/answer/answer_format.h"
 #include "model/checkpoint/model_dir.h"
 #include "program/assembly/predictor.h"
 #include "program/cli/arguments.h"
@@ -64,7 +63,6 @@ void add_model_options(CLI::App& predict, PredictArguments& arguments) {
       ->required();
   predict.add_option("--adapter", arguments.asked.adapter,
                      "PEFT adapter on top of MODEL, or its run directory");
-  predict.add_flag("--force-base", arguments.asked.force_base, kForceBaseHelp);
 }
 
 void add_output_options(CLI::App& predict, PredictFormat& format) {
@@ -101,11 +99,6 @@ void add_prompt_options(CLI::App& predict, Asked& asked) {
   add_prompt("--user", asked.texts.user_prompt,
              "user prompt; default: as stored with the checkpoint");
   predict
-      .add_option("--answer-format", asked.answer_format,
-                  "how answers are written; default: as stored with the checkpoint, else by its "
-                  "tokens and family")
-      ->check(CLI::IsMember(answer_formats().names()));
-  predict
       .add_option("--max-new-tokens", asked.max_new_tokens,
                   "longest answer; default: as stored with the checkpoint")
       ->check(CLI::Range(1, 1 << 20));
@@ -125,7 +118,7 @@ Command add_predict_command(CLI::App& app) {
   add_model_options(predict, arguments);
   add_output_options(predict, arguments.format);
   add_prompt_options(predict, arguments.asked);
-  add_device(predict, arguments.device);
+  add_reading(predict, arguments);
   return command;
 }
 

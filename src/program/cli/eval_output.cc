@@ -59,8 +59,8 @@ std::optional<ScoreCalibration> EvalOutput::find_calibration(
   if (checkpoint.empty()) return std::nullopt;
   if (!subject_.has_own_weights) return fitted;
   const auto stored = ScoreCalibration::read(checkpoint);
-  const bool fits = stored && stored->fits(checkpoint) &&
-                    (!fitted || !subject_.has_own_question || is_of_question(*stored, *fitted));
+  const bool fits =
+      stored && stored->fits(checkpoint) && (!fitted || is_of_question(*stored, *fitted));
   if (stored && (fits || !fitted)) return stored;
   const std::optional<int64_t> step =
       stored ? stored->weights_step(checkpoint) : step_of_weights(checkpoint);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/missing_path.h"
+#include "base/terminal_text.h"
 #include "base/text.h"
 #include "tools/import/image_files.h"
 
@@ -36,13 +37,18 @@ Strings list_images(const Strings& paths, Terminal& terminal) {
       continue;
     }
     Strings found;
+    int64_t num_inner = 0;
     for (const auto& entry : fs::directory_iterator(path)) {
+      if (is_dir(entry.path())) ++num_inner;
       if (!is_image_name(entry.path()) || is_dir(entry.path())) continue;
       if (is_readable_image_name(entry.path()))
         found.push_back(entry.path().string());
       else
         ++passed_over[lower_case(entry.path().extension().string())];
     }
+    if (num_inner > 0)
+      terminal.warn(fmt::format("{} in {} not looked into",
+                                counted(num_inner, "directory is", "directories are"), path));
     std::ranges::sort(found);
     images.insert(images.end(), found.begin(), found.end());
   }

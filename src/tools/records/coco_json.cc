@@ -76,7 +76,8 @@ CocoIds::Entries CocoIds::read(const Json& json, const char* list, const char* n
     if (!entry.is_object() || !entry.contains(name) || !entry[name].is_string() ||
         !entry.contains("id") || !entry["id"].is_number_integer())
       continue;
-    if (!ids.insert(entry["id"]).second || !entries.emplace(entry[name], entry).second)
+    const std::string key = python_strip(entry[name].get<std::string>());
+    if (!ids.insert(entry["id"]).second || !entries.emplace(key, entry).second)
       refuse(fmt::format("two entries of `{}` have the id or the `{}` of {}", list, name,
                          show_json(entry)),
              "remove one of them");
