@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 _COLORS = ("#e11d48", "#2563eb", "#047857", "#b45309", "#7c3aed", "#0e7490", "#be185d", "#4d7c0f")
 _NUM_BINS = 1000
+_PNG_MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "I;16")
 
 Box = Tuple[float, float, float, float]
 
@@ -87,15 +88,39 @@ def _score_text(score: float) -> str:
     return f"{score:.{2 if score >= 0.0995 else 3 if score >= 0.00995 else 4}f}"
 
 
+def upright(image: Any) -> Any:
+    """A picture turned as its EXIF says, in a mode that PNG keeps as it is, with what is
+    transparent and with its 16 bits: the program decides what becomes of them.
+    """
+    from PIL import ImageOps
+
+    turned = ImageOps.exif_transpose(image)
+    if turned.mode in _PNG_MODES:
+        return turned
+    return turned.convert("RGBA" if turned.has_transparency_data else "RGB")
+
+
+def _on_white(image: Any) -> Any:
+    """A picture as the program sees it: RGB, upright, what is transparent on white."""
+    from PIL import Image
+
+    picture = upright(image)
+    if picture.has_transparency_data:
+        picture = picture.convert("RGBA")
+        white = Image.new("RGBA", picture.size, "white")
+        picture = Image.alpha_composite(white, picture)
+    return picture.convert("RGB")
+
+
 def _opened(image: Any) -> Any:
-    """The picture as viewers show it, and as `rematch.predict` sees it: turned as its EXIF says."""
-    from PIL import Image, ImageOps
+    """The picture as viewers show it, and as `rematch.predict` sees it."""
+    from PIL import Image
 
     if hasattr(image, "convert"):
-        return ImageOps.exif_transpose(image).convert("RGB")
+        return _on_white(image)
     try:
         with Image.open(image) as opened:
-            return ImageOps.exif_transpose(opened).convert("RGB")
+            return _on_white(opened)
     except (OSError, AttributeError) as error:
         raise problem(
             "data",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence, TypedDict, Union
 
 from rematch.errors import from_program, problem
+from rematch.pictures import upright
 from rematch.program import options, run, warn
 
 if TYPE_CHECKING:
@@ -114,9 +115,7 @@ def predict(
 def _path(image: Any, copy: Path, place: str) -> str:
     """The path of an image; a picture is first written to `copy`."""
     if hasattr(image, "save"):
-        from PIL import ImageOps
-
-        ImageOps.exif_transpose(image).convert("RGB").save(copy)
+        upright(image).save(copy)
         return str(copy)
     if isinstance(image, (str, os.PathLike)):
         return os.fspath(image)

@@ -18,6 +18,7 @@ from unittest import mock
 from pretend_install import ROOT, install
 
 PHOTOS = ROOT / "tests/golden/first_run/photos"
+STORED = ROOT / "tests/golden/vision_images"  # of each kind, with the pixels that the program sees
 CAT = {"desc": "cat", "bbox_2d": [100, 100, 500, 900]}
 
 
@@ -117,6 +118,25 @@ class FunctionsTest(unittest.TestCase):
         self.assertEqual(picture, {**upright, "image": ""})
         for image in (phone, self.directory / "phone.png"):
             self.assertEqual(rematch.show(image, []).size, (384, 256))
+
+    def test_a_picture_is_seen_as_its_file_is(self):
+        import PIL.Image
+
+        rows = [json.loads(line) for line in (STORED / "manifest.jsonl").open()]
+        files = [STORED / row["file"] for row in rows if "refused" not in row]
+        pictures = [PIL.Image.open(file) for file in files]
+        for file, picture in zip(files, pictures):
+            seen = Path(f"{file}.rgb").read_bytes()
+            for image in (file, picture):
+                self.assertEqual(rematch.show(image, []).tobytes(), seen, file.name)
+        alpha = PIL.Image.open(STORED / "png_rgba.png")
+        for mode in ("PA", "RGBa", "CMYK", "I", "F"):  # modes that PNG lacks
+            pictures.append(alpha.convert(mode))
+            files.append(self.directory / f"{mode}.png")
+            rematch.show(pictures[-1], []).save(files[-1])
+        found = rematch.predict(ROOT / "tests/shapes/model", [*files, *pictures])
+        for file, of_file, of_picture in zip(files, found, found[len(files) :]):
+            self.assertEqual(of_picture, {**of_file, "image": ""}, file.name)
 
     def test_predict_passes_its_options(self):
         short = rematch.predict(
