@@ -28,10 +28,25 @@ class Output:
 
     @property
     def warnings(self) -> List[str]:
-        """The program's warnings, without the word before them."""
-        return [
-            line[len(_WARNING) :] for line in self.stderr.splitlines() if line.startswith(_WARNING)
-        ]
+        """The program's warnings, some of several lines, without the word before them."""
+        texts: List[str] = []
+        goes_on = False
+        for line in self.stderr.split("\n"):
+            goes_on = is_of_warning(line, goes_on)
+            if line.startswith(_WARNING):
+                texts.append(line[len(_WARNING) :])
+            elif goes_on:
+                texts[-1] += "\n" + line
+        return texts
+
+
+def is_of_warning(line: str, follows_one: bool) -> bool:
+    """True for the first line of a warning, and for the indented lines after it.
+
+    Args:
+        follows_one: this was true for the line before.
+    """
+    return line.startswith(_WARNING) or (follows_one and line.startswith("  "))
 
 
 def options(given: Mapping[str, Any]) -> List[str]:

@@ -9,7 +9,7 @@ from rematch.curves import page_of_run
 from rematch.errors import problem
 from rematch.log_follower import LogFollower
 from rematch.logs import Log, read_log
-from rematch.program import options, run_checked, settings_options
+from rematch.program import is_of_warning, options, run_checked, settings_options
 
 Row = Dict[str, Any]
 """A line of logging.jsonl: `step`, and loss, … or eval_loss, … (docs/metrics.md)."""
@@ -115,10 +115,14 @@ class _Watch:
         self._follower: Optional[LogFollower] = None
         self._lines: List[str] = []
         self._has_failed = False
+        self._warns = False
 
     def hear(self, line: str) -> None:
         self._has_failed = self._has_failed or line.startswith("error: ")
-        if not line or self._has_failed or line.startswith("warning: "):
+        if not line:
+            return
+        self._warns = is_of_warning(line, self._warns)
+        if self._has_failed or self._warns:
             return  # an exception and warnings say these
         self._lines.append(line)
         if self._callback is None:

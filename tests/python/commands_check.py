@@ -98,7 +98,7 @@ class CommandsTest(unittest.TestCase):
             rematch.train("steps.yaml")
         self.assertIn("model     toy\n", printed.getvalue())
         self.assertNotIn("odd", printed.getvalue())
-        self.assertEqual([str(one.message) for one in caught], ["odd"])
+        self.assertEqual([str(one.message) for one in caught], ["odd\n  and odder"])
         self.assertEqual(caught[0].filename, __file__)
 
     def test_train_passes_settings_as_yaml(self):

@@ -192,10 +192,10 @@ class FunctionsTest(unittest.TestCase):
             warnings.simplefilter("always")
             from rematch.program import Output
 
-            said = Output(0, "", "model  x\nwarning: odd\n", {})
+            said = Output(0, "", "model  x\nwarning: odd\n  a\n  b\nwarning: c\nmodel\n  y\n", {})
             with mock.patch("rematch.prediction.run", return_value=said):
                 rematch.predict("m", "a.jpg")
-        self.assertEqual([str(one.message) for one in caught], ["odd"])
+        self.assertEqual([str(one.message) for one in caught], ["odd\n  a\n  b", "c"])
         self.assertEqual(caught[0].filename, __file__)
 
     # show

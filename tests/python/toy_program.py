@@ -60,7 +60,8 @@ def train(config):
     LOG.touch()
     if config == "endless_again.yaml":
         say(f"{RUN} holds a run, which stays as it is (…)")
-    say("warning: odd\nmodel     toy\nwhere     logs and checkpoints in an escaped text")
+    say("warning: odd\n  and odder\nmodel     toy")
+    say("where     logs and checkpoints in an escaped text")
     send_event("run", RUN)
     time.sleep(0.5)
     log({"step": 1, "loss": 4.0}, torn=True)
