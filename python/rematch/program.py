@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, IO, List, Mapping, Optional, Tuple
 
 from rematch.errors import from_program, problem
+from rematch.installed import PROGRAM, check_torch, environment
 
 _POLL_S = 0.2
 _WARNING = "warning: "
@@ -105,8 +106,11 @@ def run(
         told: takes the name and the path of each event.
         tick: is called several times a second, and once after the end.
     """
+    check_torch()
+    starter = str(PROGRAM.parents[1] / "start.py")
     child = subprocess.Popen(
-        [sys.executable, "-m", "rematch", command, *arguments],
+        # -I -S: nothing is imported from the current directory, PYTHONPATH or site-packages.
+        [sys.executable, "-I", "-S", starter, str(os.getpid()), str(PROGRAM), command, *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -115,12 +119,7 @@ def run(
         # A terminal and Jupyter send Ctrl-C to the whole group; the program takes a second one for
         # an order to stop without saving.
         start_new_session=True,
-        env={
-            **os.environ,
-            "NO_COLOR": "1",
-            "REMATCH_ENDS_WITH": str(os.getpid()),
-            "REMATCH_EVENTS": "1",
-        },
+        env={**environment(), "NO_COLOR": "1", "REMATCH_EVENTS": "1"},
     )
     streams = _Streams(child)
     events: Dict[str, str] = {}

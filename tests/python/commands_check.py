@@ -237,6 +237,32 @@ class CommandsTest(unittest.TestCase):
         torch = Path(importlib.util.find_spec("torch").origin).parent
         self.assertEqual(self.calls()[-1]["libraries"], f"{torch}/lib:/mine")
 
+    def test_the_program_starts_in_any_directory(self):
+        """Python found the package by a relative path, and the directory has modules of names that
+        Python's own have.
+        """
+        Path("site").symlink_to(Path(rematch.__file__).parents[1])
+        Path("elsewhere").mkdir()
+        for name in ("ctypes", "random", "rematch", "signal", "torch"):
+            Path("elsewhere", f"{name}.py").write_text(f"raise ImportError('the wrong {name}')\n")
+        Path("use.py").write_text(
+            "import os, sys\nsys.path[:0] = sys.argv[1:]\nimport rematch\n"
+            "os.chdir('elsewhere')\nrematch.report('a')\n"
+        )
+        here = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        for environment, path in ((here, ["site"]), ({**here, "PYTHONPATH": "site"}, [])):
+            subprocess.run([sys.executable, "use.py", *path], env=environment, check=True)
+            Path("elsewhere/report.html").unlink()
+
+    def test_a_torch_of_another_release_is_refused(self):
+        with mock.patch("rematch.installed._distribution") as known:
+            known.return_value.configure_mock(requires=["torch==2.0.1"], version="2.13.0+cpu")
+            with self.assertRaises(rematch.Error) as caught:
+                rematch.report("a")
+        self.assertEqual(caught.exception.kind, "environment")
+        self.assertIn("it has torch 2.13.0;", caught.exception.what)
+        self.assertFalse(Path("calls.jsonl").exists())
+
     # curves
     # ---------------------------------------------------------------------------------------------
 
