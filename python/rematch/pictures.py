@@ -28,8 +28,8 @@ def show(
 
     Args:
         image: a path or a picture of Pillow.
-        objects: predictions or truths: `desc`, one of `bbox_2d` and `poly` in thousandths of the
-            image's sides, and maybe `score`.
+        objects: predictions or truths: `desc`, one of `bbox_2d` and `poly` (flat or in pairs) in
+            thousandths of the image's sides, and maybe `score`.
         min_score: objects with a lower score are left out.
 
     Example:
@@ -56,13 +56,14 @@ def show(
     colors: Dict[str, str] = {}
     labels: List[Tuple[Box, str, str]] = []
     for i, one in enumerate(objects):
-        if one.get("score", 1.0) < min_score:
+        score = one.get("score")
+        if score is not None and score < min_score:
             continue
         name = str(one.get("desc", ""))
         color = colors.setdefault(name, _COLORS[len(colors) % len(_COLORS)])
         points = _points(one, picture.size, f"objects[{i}]")
         pen.line([*points, points[0]], fill=color, width=width, joint="curve")
-        text = f"{name} {_score_text(one['score'])}" if "score" in one else name
+        text = name if score is None else f"{name} {_score_text(score)}"
         left, top = min(x for x, _ in points), min(y for _, y in points)
         labels.append(
             (
@@ -135,6 +136,8 @@ def _points(one: Mapping[str, Any], size: Tuple[int, int], place: str) -> List[T
     """The outline in pixels. @throws Error (data) for anything but a box or a polygon of bins"""
     box, poly = one.get("bbox_2d"), one.get("poly")
     bins = list(box if box is not None else poly if poly is not None else [])
+    if box is None and all(isinstance(point, (list, tuple)) and len(point) == 2 for point in bins):
+        bins = [value for point in bins for value in point]
     is_shape = (len(bins) == 4 if box is not None else len(bins) >= 6 and len(bins) % 2 == 0) and (
         box is None or poly is None
     )

@@ -219,6 +219,16 @@ class FunctionsTest(unittest.TestCase):
         self.assertEqual(rematch.show(white, [triangle], min_score=0.5).tobytes(), white.tobytes())
         self.assertEqual(rematch.show(PHOTOS / "chelsea.jpg", []).size, (384, 256))
 
+    def test_show_takes_polygons_in_pairs_and_scores_that_are_none(self):
+        import PIL.Image
+
+        white = PIL.Image.new("RGB", (400, 300), "white")
+        flat = {"desc": "dog", "poly": [600, 100, 900, 100, 750, 800]}
+        drawn = rematch.show(white, [flat], min_score=0.5).tobytes()
+        self.assertNotEqual(drawn, white.tobytes())
+        pairs = {**flat, "poly": [[600, 100], (900, 100), [750, 800]], "score": None}
+        self.assertEqual(rematch.show(white, [pairs], min_score=0.5).tobytes(), drawn)
+
     def test_show_names_what_cannot_be_drawn(self):
         import PIL.Image
 
@@ -229,6 +239,9 @@ class FunctionsTest(unittest.TestCase):
             {"bbox_2d": [1, 2, 3, "4"]},
             {"bbox_2d": [0, 0, 1, 4000]},
             {"poly": [1, 2, 3, 4]},
+            {"poly": [[1, 2], [3, 4]]},
+            {"poly": [[1, 2], [3, 4], 5, 6]},
+            {"poly": [[1, 2, 3], [4, 5, 6]]},
             {**CAT, "poly": [1, 2, 3, 4, 5, 6]},
         ):
             self.assertEqual(self.raised(rematch.show, white, [CAT, bad]).where, "objects[1]", bad)
