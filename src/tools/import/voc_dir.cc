@@ -111,11 +111,7 @@ class VocReader {
 
   /// @throws LeftOut
   void read_object(const pugi::xml_node& node, ForeignEntry& entry) {
-    const pugi::xml_node box = node.child("bndbox"), polygon = node.child("polygon");
-    for (const pugi::xml_node each : {box, polygon}) {
-      if (each.next_sibling(each.name()))
-        refuse_xml(fmt::format("two <{}>; write one <object> for each", each.name()));
-    }
+    const pugi::xml_node box = only_child(node, "bndbox"), polygon = only_child(node, "polygon");
     if (node.child("robndbox")) refuse_xml("<robndbox>", reason::kRotated);
     if (!box && !polygon) refuse_xml("it has no <bndbox>");
     entry.name = child_text(node, "name", reason::kBadName);

@@ -10,15 +10,29 @@
 #include "tools/import/image_files.h"
 
 namespace rematch {
+namespace {
+
+/// True for `&c;`, which only the file's own DTD could explain.
+bool has_own_entity(std::string_view text) {
+  constexpr const char* kKnown[] = {"amp", "lt", "gt", "quot", "apos"};
+  for (size_t at = text.find('&'); at != text.npos; at = text.find('&', at + 1)) {
+    const size_t end = text.find_first_of("&; \t\r\n<", at + 1);
+    const std::string name(text.substr(at + 1, end - at - 1));
+    const bool is_code =
+        name.starts_with('#') && name.find_first_not_of("x0123456789abcdefABCDEF", 1) == name.npos;
+    if (end != text.npos && text[end] == ';' && !is_code && !contains(kKnown, name)) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 void refuse_xml(const std::string& what, const char* reason) { throw LeftOut{reason, what}; }
 
 pugi::xml_node read_annotation_root(const std::string& text, pugi::xml_document& document) {
-  // without parse_escapes, which make "&amp;c;" and "&c;" one
-  const pugi::xml_parse_result parsed =
-      document.load_buffer(text.data(), text.size(),
-                           pugi::parse_cdata | pugi::parse_eol | pugi::parse_declaration |
-                               pugi::parse_comments | pugi::parse_pi);
+  if (has_own_entity(text)) refuse_xml("it has an entity other than &amp; and the like");
+  const pugi::xml_parse_result parsed = document.load_buffer(
+      text.data(), text.size(), pugi::parse_default | pugi::parse_comments | pugi::parse_pi);
   if (!parsed)
     refuse_xml(fmt::format("{} (byte {})", parsed.description(), int64_t{parsed.offset}));
   int num_roots = 0;
@@ -31,37 +45,17 @@ pugi::xml_node read_annotation_root(const std::string& text, pugi::xml_document&
   return root;
 }
 
-namespace {
-
-/// A text with `&amp;` and the like read; `&c;`, which only the file's own DTD could explain, is
-/// refused.
-std::string unescaped(const std::string& text, const std::string& name, const char* reason) {
-  std::string done;
-  size_t at = 0, end = 0;
-  for (size_t begin;
-       (begin = text.find('&', at)) != text.npos && (end = text.find(';', begin)) != text.npos;
-       at = end + 1) {
-    const std::string entity = text.substr(begin, end + 1 - begin);
-    pugi::xml_document one;
-    one.load_string(("<t>" + entity + "</t>").c_str(), pugi::parse_escapes | pugi::parse_ws_pcdata);
-    if (one.child_value("t") == entity)
-      refuse_xml(fmt::format("<{}> has an entity other than &amp; and the like", name), reason);
-    done += text.substr(at, begin - at) + one.child_value("t");
-  }
-  return done + text.substr(at);
-}
-
-}  // namespace
-
-std::string child_text(const pugi::xml_node& node, const char* name, const char* reason) {
+pugi::xml_node only_child(const pugi::xml_node& node, const char* name, const char* reason) {
   const pugi::xml_node child = node.child(name);
   if (child.next_sibling(name)) refuse_xml(fmt::format("two <{}>", name), reason);
+  return child;
+}
+
+std::string child_text(const pugi::xml_node& node, const char* name, const char* reason) {
+  const pugi::xml_node child = only_child(node, name, reason);
   if (child.first_child() != child.last_child() || child.first_child().type() == pugi::node_element)
     refuse_xml(fmt::format("the text of <{}> is in pieces", name), reason);
-  const std::string written = child.child_value(),
-                    text = child.first_child().type() == pugi::node_cdata
-                               ? written
-                               : unescaped(written, name, reason);
+  const std::string text = child.child_value();
   if (!is_valid_utf8(text)) refuse_xml(fmt::format("the text of <{}>", name), reason::kNotUtf8);
   return python_strip(text);
 }

@@ -10,10 +10,15 @@ namespace rematch {
 /// Leaves out a file or an object.
 [[noreturn]] void refuse_xml(const std::string& what, const char* reason = reason::kDamagedRecord);
 
-/// The only <annotation> of a document.
+/// The only <annotation> of a document that declares no entity.
 pugi::xml_node read_annotation_root(const std::string& text, pugi::xml_document& document);
 
-/// The text of the only child of a name, in one piece; "" without one.
+/// The only child of a name; null without one.
+/// @param reason  of several
+pugi::xml_node only_child(const pugi::xml_node& node, const char* name,
+                          const char* reason = reason::kDamagedRecord);
+
+/// Its text, in one piece; "" without one.
 /// @param reason  of a text that cannot be used
 std::string child_text(const pugi::xml_node& node, const char* name,
                        const char* reason = reason::kDamagedRecord);
