@@ -289,7 +289,7 @@ TEST_F(CocoDir, WrongImagesNameTheOptionAndAnExample) {
   const std::string photos = path("photos");
   const Problem wrong = test::problem_of([&] { convert({file}, {.images_dir = photos}); });
   EXPECT_EQ(wrong.where, out() + "/train.jsonl");
-  EXPECT_NE(wrong.what.find("looked for \"flower.png\" in " + photos), std::string::npos)
+  EXPECT_NE(wrong.what.find("flower.png: looked for it in " + photos), std::string::npos)
       << wrong.what;
   write_image("photos/deep/flower.png");
   const Problem absent = test::problem_of([&] { convert({file}); });

@@ -47,7 +47,7 @@ TEST_F(UprightDir, TheRecordNamesThePhotoAndIsOfTheTurnedPicture) {
 
 TEST_F(UprightDir, AnAnnotationOfTheStoredPixelsIsNotTurned) {
   const Problem problem = test::problem_of([&] { convert(100, 200); });
-  EXPECT_NE(problem.what.find("exiftool"), std::string::npos) << problem.what;
+  EXPECT_NE(problem.fix.find("exiftool"), std::string::npos) << problem.fix;
 }
 
 }  // namespace rematch

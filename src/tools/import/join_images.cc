@@ -1,26 +1,161 @@
-#include "tools/import/write_steps.h"
-
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <unordered_map>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/interrupt.h"
 #include "base/out_of_resources.h"
+#include "base/percent.h"
 #include "base/terminal_text.h"
 #include "base/text.h"
 #include "learn/data/image_path.h"
 #include "model/vision/upright.h"
 #include "tools/import/image_files.h"
-#include "tools/import/image_search.h"
+#include "tools/import/source_files.h"
+#include "tools/import/write_steps.h"
 
+// The join of images and the names that annotations give them, which all importers share.
 namespace rematch {
 namespace {
 
 namespace fs = std::filesystem;
 
 constexpr size_t kMostName = 200;  // columns
+
+/// The names that a name in an annotation may stand for, most literal first: with slashes, decoded,
+/// without the query of an address or with the path in it (`?d=`).
+Strings image_name_forms(const std::string& name) {
+  std::string slashes = name;
+  std::ranges::replace(slashes, '\\', '/');
+  const size_t query = slashes.find('?'), local = slashes.find("?d=");
+  const std::string path =
+      local == name.npos ? slashes.substr(0, query) : slashes.substr(local + 3);
+  Strings forms{name, slashes, percent_decoded(slashes), path, percent_decoded(path)};
+  std::erase_if(
+      forms, [](const std::string& form) { return form.empty() || form.find('\0') != form.npos; });
+  return forms;
+}
+
+/// The form in which names are compared: macOS writes "é" as two characters, Windows ignores case.
+std::string folded(const std::string& name) {
+  return lower_case(is_valid_utf8(name) ? normalize_nfc(name) : name);
+}
+
+/// Number of last folders and names that two paths share.
+int shared_parts(const fs::path& path, const fs::path& name) {
+  int shared = 0;
+  for (auto a = path.end(), b = name.end(); a != path.begin() && b != name.begin(); ++shared) {
+    if (folded((--a)->string()) != folded((--b)->string())) break;
+  }
+  return shared;
+}
+
+/// Finds image files by the names that annotations give: in the folders near the annotations, else
+/// anywhere below by the last parts of the name.
+class ImageSearch {
+ public:
+  /// @param images_dir  where images lie; empty: near the annotations
+  explicit ImageSearch(const std::string& images_dir) : images_dir_(images_dir) {}
+
+  struct Found {
+    Strings paths = {};      ///< of several, each may be meant
+    bool is_loose = true;    ///< only a part of the name matches
+    std::string other = {};  ///< another image: one is named, one has the annotation file's name
+  };
+  Found find(const ForeignImage& image) {
+    const Strings forms = image_name_forms(image.name);
+    const Paths& folders = folders_for(image.directory);
+    Strings named, own;
+    for (const std::string& form : forms) {
+      for (const fs::path& folder : folders) {
+        if (named.empty() && is_file(folder / form)) named = {folder / form};
+      }
+    }
+    const bool is_exact = !named.empty();
+    for (auto form = forms.rbegin(); form != forms.rend() && named.empty(); ++form)
+      named = find_below(folders.back(), *form, image.split);
+    if (!image.stem.empty()) own = find_below(folders.back(), image.stem, image.split);
+    const bool is_own = !is_exact && !own.empty();
+    Found found{.paths = is_own ? own : named, .is_loose = !is_exact && !is_own};
+    for (const fs::path path : own) {
+      for (const fs::path other : named) {
+        const bool is_beside =
+            path.lexically_normal().parent_path() == other.lexically_normal().parent_path();
+        if (is_beside && path.stem() != other.stem()) found.other = is_own ? other : path;
+      }
+    }
+    return found;
+  }
+
+  /// The folders whose files a name may be; images lie somewhere below the last.
+  const Paths& folders_for(const std::string& directory) {
+    Paths& folders = folders_[directory];
+    if (!folders.empty()) return folders;
+    const fs::path near = !images_dir_.empty() ? images_dir_ : directory.empty() ? "." : directory;
+    fs::path root = near, folder = fs::absolute(near).lexically_normal();
+    for (int level = 0; level < 3 && images_dir_.empty(); ++level) {
+      const bool is_inside = is_among(folder.filename(), kAnnotationFolders);  // Annotations/a/b
+      folder = folder.parent_path();
+      if (!is_inside) continue;
+      root = folder;
+      break;
+    }
+    folders.push_back(near);
+    for (const fs::path& place : {near, root}) {
+      if (const fs::path images = find_folder(place, kImageFolders); !images.empty())
+        folders.push_back(images);
+    }
+    folders.push_back(root);
+    return folders;
+  }
+
+ private:
+  /// The image files below a directory, by their name in lower case.
+  using Index = std::unordered_map<std::string, Paths>;
+
+  const Index& index_of(const fs::path& root) {
+    const auto [known, is_new] = indexes_.try_emplace(root);
+    if (!is_new) return known->second;
+    for (fs::path& path : list_files(root, is_image_name))
+      known->second[folded(path.filename())].push_back(std::move(path));
+    return known->second;
+  }
+
+  /// The files below a directory that share most of their last folders with `name`, also with an
+  /// ending of images appended where it has none. A folder that names a split has no file of
+  /// another split.
+  Strings find_below(const fs::path& root, const fs::path& name, const std::string& split) {
+    const Index& index = index_of(root);
+    const bool is_known_split = split == find_split_word(split);  // train, val or test
+    Paths names{name};
+    for (const char* ending : kImageEndings) {
+      if (!is_image_name(name)) names.push_back(name.string() + ending);
+    }
+    Strings best;
+    int most = 1;
+    for (const fs::path& each : names) {
+      const auto found = index.find(folded(each.filename()));
+      if (found == index.end()) continue;
+      for (const fs::path& path : found->second) {
+        const std::string named = find_split_folder(path, root);
+        const int shared = shared_parts(path, each);
+        if (shared < most || (is_known_split && !named.empty() && named != split)) continue;
+        if (shared > most) best.clear();
+        most = shared;
+        best.push_back(path);
+      }
+    }
+    return best;
+  }
+
+  std::string images_dir_;
+  std::unordered_map<std::string, Paths> folders_;
+  std::map<fs::path, Index> indexes_;
+};
 
 bool has_annotated_size(const ForeignImage& image, const ImageSize& size) {
   return (image.width_px == 0 || image.width_px == size.width_px) &&
@@ -48,7 +183,7 @@ class ImageJoin {
   }
 
   /// Leaves out images of which only a part of the name was found, in a file with another name too,
-  /// and counts the images next to them that no record names.
+  /// and counts what else there is.
   void finish(Ledger& ledger) const {
     for (ForeignImage* image : loosely_found_) {
       if (names_of_.at(image->path).size() > 1)
@@ -58,14 +193,14 @@ class ImageJoin {
     }
     for (const auto& [folder, names] : used_) {
       for (const fs::directory_entry& entry : list_entries(folder)) {
-        const fs::path name = entry.path().filename();
-        if (is_image_name(name) && !name.string().starts_with("._") && !names.contains(name))
+        if (is_image_name(entry.path()) && !names.contains(entry.path().filename()))
           ledger.note("images in the same folders that no annotation names, left out");
       }
     }
+    ledger.note(
+        "photos stored turned (EXIF), annotated and trained on as viewers show them",
+        std::ranges::count_if(stored_, [](const auto& each) { return !each.second.is_upright(); }));
   }
-
-  int64_t num_turned = 0;  ///< files stored turned (EXIF)
 
  private:
   static void leave_out(ForeignImage& image, const char* reason, const std::string& problem) {
@@ -91,6 +226,7 @@ class ImageJoin {
     if (is_loose) loosely_found_.push_back(&image);
   }
 
+  /// Reads the size of the file and compares it with what its annotation says.
   void read_size(ForeignImage& image) {
     if (!is_valid_utf8(image.name) || !is_valid_utf8(image.path))
       return leave_out(image, reason::kImageUnreadable, "its name is not UTF-8");
@@ -98,29 +234,19 @@ class ImageJoin {
       return leave_out(image, reason::kImageInside, image.where);
     if (image.path.empty())
       return leave_out(image, reason::kImageMissing,
-                       num_missing_++ == 0 ? search_.explain(image) : "it was not found");
+                       "looked for it in " + search_.folders_for(image.directory).back().string());
     auto known = stored_.find(image.path);
-    if (known == stored_.end()) {
+    if (known == stored_.end())
       known = stored_.emplace(image.path, read_stored_image(image.path)).first;
-      num_turned += !known->second.is_upright();
-    }
-    image.size = known->second.upright_size();
-    if (!has_annotated_size(image, image.size)) leave_out_size(image, known->second);
-  }
-
-  /// Leaves out an image whose annotation says another size.
-  static void leave_out_size(ForeignImage& image, const StoredImage& stored) {
-    if (!stored.is_upright() && has_annotated_size(image, stored.size))
-      return leave_out(image, reason::kDrawnRotated,
-                       "EXIF rotates it, its annotation does not: remove the tag with "
-                       "exiftool -Orientation= -n FILE");
+    const StoredImage& stored = known->second;
+    image.size = stored.upright_size();
+    if (has_annotated_size(image, image.size)) return;
     const auto& [width, height] = image.size;
     const bool is_exchanged = width == image.height_px && height == image.width_px;
-    const auto shown = [](int px) { return px == 0 ? std::string("?") : std::to_string(px); };
-    leave_out(image, reason::kImageSize,
-              fmt::format("{} {} x {}, the annotation says {} x {}{}",
-                          stored.is_upright() ? "it is" : "viewers show it as", width, height,
-                          shown(image.width_px), shown(image.height_px),
+    leave_out(image,
+              has_annotated_size(image, stored.size) ? reason::kDrawnRotated : reason::kImageSize,
+              fmt::format("viewers show it as {} x {}, the annotation says {} x {}{}", width,
+                          height, image.width_px, image.height_px,
                           is_exchanged ? " (width and height exchanged, or a turned copy)" : ""));
   }
 
@@ -130,7 +256,6 @@ class ImageJoin {
   std::vector<ForeignImage*> loosely_found_;
   std::map<fs::path, std::set<fs::path>> used_;          // file names by folder
   std::unordered_map<std::string, StoredImage> stored_;  // by path
-  int64_t num_missing_ = 0;
 };
 
 }  // namespace
@@ -145,8 +270,6 @@ void join_images(ForeignSet& set, const std::string& images_dir) {
     }
   }
   images_of.finish(set.ledger);
-  set.ledger.note("photos stored turned (EXIF), annotated and trained on as viewers show them",
-                  images_of.num_turned);
 }
 
 }  // namespace rematch
