@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <string>
 #include <string_view>
 
@@ -18,32 +17,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A reader, and where its annotation file lies in the data set.
+/// A reader, what it is given, and where its annotation file lies in the data set.
 struct Format {
-  const char* annotation;
-  std::function<rematch::ForeignSet(const std::string& dir, const rematch::ImportOptions&)> read;
+  const char *source, *annotation;
+  rematch::ForeignSet (*read)(const rematch::Strings& sources, const rematch::ImportOptions&);
 };
 
 const Format kFormats[] = {
-    {"train.json",
-     [](const std::string& dir, const rematch::ImportOptions& options) {
-       return rematch::read_coco_files({dir + "/train.json"}, options);
-     }},
-    {"a.xml", rematch::read_voc_dir},
-    {"a.json", rematch::read_labelme_dir},
-    {"labels/a.txt", rematch::read_yolo_set},
-    {"train.jsonl",
-     [](const std::string& dir, const rematch::ImportOptions& options) {
-       return rematch::read_chat_files({dir + "/train.jsonl"}, options);
-     }},
-    {"train.csv",
-     [](const std::string& dir, const rematch::ImportOptions& options) {
-       return rematch::read_csv_files({dir + "/train.csv"}, options);
-     }},
-    {"metadata.jsonl",
-     [](const std::string& dir, const rematch::ImportOptions& options) {
-       return rematch::read_hf_files({dir + "/metadata.jsonl"}, options);
-     }},
+    {"train.json", "train.json", rematch::read_coco_files},
+    {"", "a.xml", rematch::read_voc_dir},
+    {"", "a.json", rematch::read_labelme_dir},
+    {"", "labels/a.txt", rematch::read_yolo_set},
+    {"train.jsonl", "train.jsonl", rematch::read_chat_files},
+    {"train.csv", "train.csv", rematch::read_csv_files},
+    {"metadata.jsonl", "metadata.jsonl", rematch::read_hf_files},
 };
 
 void write(const fs::path& path, std::string_view text) {
@@ -77,13 +64,14 @@ void convert(size_t format, std::string_view text, bool polygons, bool drops) {
   std::string& dir = directories[format];
   if (dir.empty()) dir = make_directory(format);
   write(fs::path(dir) / kFormats[format].annotation, text);
+  const std::string source = (fs::path(dir) / kFormats[format].source).string();
   const rematch::ImportOptions options{.polygons = polygons,
                                        .split = "train",
                                        .label = drops ? "thing" : "",
                                        .drop_unreadable = drops};
   try {
     const rematch::WrittenSet written =
-        rematch::write_records(kFormats[format].read(dir, options), dir + "/out", options);
+        rematch::write_records(kFormats[format].read({source}, options), dir + "/out", options);
     for (const rematch::WrittenSplit& split : written.splits) {
       const rematch::Dataset records = rematch::Dataset::load(split.path, {});
       REMATCH_CHECK(static_cast<int64_t>(records.samples().size()) == split.num_images, text);

@@ -65,7 +65,7 @@ TEST_F(Doubts, ANameWithoutItsEndingIsThatOfOneFile) {
   write("voc/good.xml", voc);
   write_image("voc/good.png");
   write_image("voc/a.png");
-  const auto convert = [&] { return convert_set(read_voc_dir(path("voc"), {})); };
+  const auto convert = [&] { return convert_set(read_voc_dir({path("voc")}, {})); };
   EXPECT_FALSE(convert().ledger.has_losses());
   write_image("voc/a.PNG");
   const WrittenSet written = convert();
@@ -79,7 +79,7 @@ TEST_F(Doubts, LabelsOfTwoImagesBelongToNeither) {
   write("labels/a.txt", "0 0.5 0.5 0.2 0.2\n");
   write("labels/b.txt", "0 0.5 0.5 0.2 0.2\n");
   const std::string yaml = write("set.yaml", "train: images\nnames: [cat]\n");
-  const WrittenSet written = convert_set(read_yolo_set(yaml, {}), kDrop);
+  const WrittenSet written = convert_set(read_yolo_set({yaml}, {}), kDrop);
   EXPECT_EQ(test::records_lost(written, reason::kSharedLabels), 2);
   EXPECT_EQ(written.num_records(), 1);
 }

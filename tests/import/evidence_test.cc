@@ -28,7 +28,7 @@ class Evidence : public test::ImportDir {
         R"({"label": "cat", "shape_type": "rectangle", "points": [[1, 1], [50, 50]])";
     write("labelme/a.json", R"({"imagePath": "../set/a.png", "shapes": [)" + shape + "}, " + shape +
                                 ", " + members + "}]}");
-    return convert_set(read_labelme_dir(path("labelme"), {}));
+    return convert_set(read_labelme_dir({path("labelme")}, {}));
   }
   WrittenSet convert_voc(const std::string& inside) const {
     const std::string object =
@@ -36,7 +36,7 @@ class Evidence : public test::ImportDir {
         "<ymax>60</ymax></bndbox>";
     write("voc/a.xml", "<annotation><filename>../set/a.png</filename>" + object + "</object>" +
                            object + inside + "</object></annotation>");
-    return convert_set(read_voc_dir(path("voc"), {}));
+    return convert_set(read_voc_dir({path("voc")}, {}));
   }
 };
 
@@ -184,7 +184,7 @@ TEST_F(Evidence, AnOutlineWithAPointThatIsNotCountedIsNotReadInPart) {
 TEST_F(Evidence, NamesOfAnotherNumberThanTheYamlSaysAreRefused) {
   write("set/a.txt", "1 0.5 0.5 0.2 0.2\n");
   const auto read = [this](const std::string& names, const ImportOptions& options = {}) {
-    return read_yolo_set(write("set/data.yaml", "train: .\nnc: 3\nnames: [" + names + "]\n"),
+    return read_yolo_set({write("set/data.yaml", "train: .\nnc: 3\nnames: [" + names + "]\n")},
                          options);
   };
   EXPECT_NE(test::problem_of([&] { read("cat dog, bird"); }).what.find("and there are 2 names"),

@@ -28,7 +28,7 @@ class Exports : public test::ImportDir {
   }
   WrittenSet convert_voc(const std::string& xml) const {
     write("voc/a.xml", "<annotation><filename>a.png</filename>" + xml + "</annotation>");
-    return convert_set(read_voc_dir(path("voc"), {}));
+    return convert_set(read_voc_dir({path("voc")}, {}));
   }
 };
 
@@ -43,7 +43,7 @@ TEST_F(Exports, LabelStudioNumbersItsClassesInNotes) {
   write("set/classes.txt", "safe\nunsafe\n");
   write("set/notes.json", R"({"categories": [{"id": "1", "name": "safe"},
                                              {"id": "0", "name": "unsafe"}]})");
-  convert_set(read_yolo_set(path("set"), {}));
+  convert_set(read_yolo_set({path("set")}, {}));
   EXPECT_EQ(names(), "unsafe");
 }
 
@@ -52,7 +52,7 @@ TEST_F(Exports, NamesThatDifferBetweenFoldersAreRefused) {
   write_yolo("set/val/", "0 0.5 0.5 0.2 0.2");
   write("set/train/classes.txt", "cat\ndog\n");
   write("set/val/classes.txt", "dog\ncat\n");
-  const Problem problem = test::problem_of([&] { read_yolo_set(path("set"), {}); });
+  const Problem problem = test::problem_of([&] { read_yolo_set({path("set")}, {}); });
   EXPECT_NE(problem.what.find("differ"), std::string::npos) << problem.what;
 }
 
@@ -68,7 +68,7 @@ TEST_F(Exports, AFileOfNamesIsReadInItsForm) {
            {"n.json", R"(["cat", "dog"])"},
            {"n.json", R"({"categories": [{"id": 1, "name": "dog"}, {"id": 0, "name": "cat"}]})"}}) {
     const ImportOptions options{.names = write(name, text)};
-    convert_set(read_yolo_set(path("set"), options), options);
+    convert_set(read_yolo_set({path("set")}, options), options);
     EXPECT_EQ(names(), "dog") << text;
   }
   for (const char* text :
@@ -76,7 +76,7 @@ TEST_F(Exports, AFileOfNamesIsReadInItsForm) {
         "data/a.jpg\ndata/b.jpg\n", "classes = 2\n", "0,cat\n0,dog\n", "cat,0\ndog,1\n"}) {
     const ImportOptions options{.names = write("n.txt", text)};
     EXPECT_NE(test::problem_of([&] {
-                read_yolo_set(path("set"), options);
+                read_yolo_set({path("set")}, options);
               }).error.find("not a list of class names"),
               std::string::npos)
         << text;
@@ -156,7 +156,7 @@ TEST_F(Exports, TrainvalIsTraining) {
   }
   write("voc/ImageSets/Main/trainval.txt", "a\n");
   write("voc/ImageSets/Main/test.txt", "b\n");
-  convert_set(read_voc_dir(path("voc"), {}));
+  convert_set(read_voc_dir({path("voc")}, {}));
   EXPECT_EQ(written("train").size(), 1);
   EXPECT_EQ(written("test").size(), 1);
 }
@@ -166,7 +166,7 @@ TEST_F(Exports, AnnotationsInDeeperFoldersAreRead) {
     write_image(std::string(name) + ".png");
     write(std::string(name) + ".xml", "<annotation>" + std::string(kVocObject) + "</annotation>");
   }
-  EXPECT_FALSE(convert_set(read_voc_dir(path("voc"), {})).ledger.has_losses());
+  EXPECT_FALSE(convert_set(read_voc_dir({path("voc")}, {})).ledger.has_losses());
   EXPECT_EQ(written("train").size(), 2);
 }
 
@@ -277,7 +277,7 @@ TEST_F(Exports, NamesThatAreNotUtf8AreNamedAsSuch) {
   write("set/classes.txt", "\xb0\xb2\n");
   write("a.csv", "filename,xmin,ymin,xmax,ymax,class\na.png,1,1,9,9,\xb0\xb2\n");
   for (const std::function<void()>& read : std::vector<std::function<void()>>{
-           [&] { read_yolo_set(path("set"), {}); }, [&] { read_csv_files({path("a.csv")}, {}); }})
+           [&] { read_yolo_set({path("set")}, {}); }, [&] { read_csv_files({path("a.csv")}, {}); }})
     EXPECT_NE(test::problem_of(read).fix.find("iconv"), std::string::npos);
 }
 

@@ -20,13 +20,13 @@ std::string voc(const std::string& object, const std::string& filename = "a.png"
 class VocDir : public test::ImportDir {
  protected:
   WrittenSet convert(const ImportOptions& options = {}) {
-    return convert_set(read_voc_dir(path("set"), options), options);
+    return convert_set(read_voc_dir({path("set")}, options), options);
   }
   /// Expects what is lost when an XML is read, an object or all, to be placed by a word.
   void expect_lost(const std::string& xml, const std::string& word) {
     write("set/Annotations/a.xml", xml);
     write("set/Annotations/good.xml", voc(kLabelMeBox));
-    const ForeignSet set = read_voc_dir(path("set"), {});
+    const ForeignSet set = read_voc_dir({path("set")}, {});
     std::vector<std::string> lost = set.ledger.places();
     for (const LostObject& object : set.splits.at("train")[0].lost)
       lost.push_back(object.place + " " + object.reason);
@@ -45,7 +45,7 @@ class LabelMeDir : public test::ImportDir {
     write("set/a.json", R"({"version": "5", "imagePath": "..\\photos\\a.png", "imageData": null,
       "imageWidth": 200, "imageHeight": 100, "shapes": [)" +
                             shapes + "]}");
-    return convert_set(read_labelme_dir(path("set"), options), options);
+    return convert_set(read_labelme_dir({path("set")}, options), options);
   }
 };
 
@@ -90,7 +90,7 @@ TEST_F(VocDir, AnEncodingThatIsNotReadIsAnError) {
               "the text of <name>");
   for (const char* encoding : {"utf-8", "UTF8", "ISO-8859-1", "us-ascii", "GB2312"}) {
     write("set/Annotations/a.xml", declared(encoding));
-    EXPECT_TRUE(read_voc_dir(path("set"), {}).splits.at("train")[0].lost.empty()) << encoding;
+    EXPECT_TRUE(read_voc_dir({path("set")}, {}).splits.at("train")[0].lost.empty()) << encoding;
   }
 }
 
@@ -109,7 +109,7 @@ TEST_F(VocDir, WhatIsTwiceOrInPiecesIsNeverHalfRead) {
                           "</object></annotation>";
   expect_lost(one + one, "two root elements");
   std::filesystem::remove(path("set/Annotations/good.xml"));
-  EXPECT_NE(test::problem_of([&] { read_voc_dir(path("set"), {}); }).fix.find("its own file"),
+  EXPECT_NE(test::problem_of([&] { read_voc_dir({path("set")}, {}); }).fix.find("its own file"),
             std::string::npos);
   expect_lost(voc("<name>dog</name>" + std::string(kLabelMeBox)), "two <name>");
   expect_lost(voc("<bndbox><xmin>1</xmin><xmin>2</xmin>" + rest), "two <xmin>");
@@ -174,7 +174,7 @@ TEST_F(VocDir, ABoxThatItsPolygonContradictsIsLost) {
   };
   expect_lost(with_polygon("90"), "object 1");
   write("set/Annotations/a.xml", with_polygon("21"));
-  EXPECT_TRUE(read_voc_dir(path("set"), {}).splits.at("train")[0].lost.empty());
+  EXPECT_TRUE(read_voc_dir({path("set")}, {}).splits.at("train")[0].lost.empty());
 }
 
 TEST_F(VocDir, ABoxThatIsNotWhereItBelongsIsNoEmptyScene) {
@@ -295,14 +295,14 @@ TEST_F(LabelMeDir, AShapeThatIsNoObjectLeavesOutItsRecord) {
 }
 
 TEST_F(LabelMeDir, WhatIsNotLabelMesIsAnErrorThatNamesThePlace) {
-  EXPECT_NE(test::problem_of([&] { read_labelme_dir(path("nowhere"), {}); }).what.find("no file"),
+  EXPECT_NE(test::problem_of([&] { read_labelme_dir({path("nowhere")}, {}); }).what.find("no file"),
             std::string::npos);
-  EXPECT_EQ(test::problem_of([&] { read_labelme_dir(path("set/a.json"), {}); }).what,
+  EXPECT_EQ(test::problem_of([&] { read_labelme_dir({path("set/a.json")}, {}); }).what,
             "no file or directory has this name");
-  EXPECT_NE(test::problem_of([&] { read_labelme_dir(dir_.path(), {}); }).what.find(".json files"),
+  EXPECT_NE(test::problem_of([&] { read_labelme_dir({dir_.path()}, {}); }).what.find(".json files"),
             std::string::npos);
   write("set/a.json", "{\"info\": {}}");
-  EXPECT_NE(test::problem_of([&] { read_labelme_dir(path("set"), {}); }).where.find("a.json"),
+  EXPECT_NE(test::problem_of([&] { read_labelme_dir({path("set")}, {}); }).where.find("a.json"),
             std::string::npos);
 }
 
@@ -314,7 +314,8 @@ TEST_F(LabelMeDir, APhotoThatIsOnlyInsideItsJsonIsNamed) {
   write("set/a.json", text("a.png"));
   write("set/b.json", text("b.png"));
   EXPECT_EQ(
-      test::records_lost(convert_set(read_labelme_dir(path("set"), {})), reason::kImageInside), 1);
+      test::records_lost(convert_set(read_labelme_dir({path("set")}, {})), reason::kImageInside),
+      1);
   EXPECT_EQ(written("train").size(), 1) << "a.png is there";
 }
 
@@ -326,8 +327,9 @@ TEST_F(AnyDir, ADirectoryOfAnotherFormIsRefusedWithAllForms) {
   write("voc/a.xml", "<annotation/>");
   write("labelme/a.json", R"({"imagePath": "a.png", "shapes": []})");
   for (const std::function<void()>& read : std::vector<std::function<void()>>{
-           [&] { read_yolo_set(path("coco"), {}); }, [&] { read_coco_files({path("yolo")}, {}); },
-           [&] { read_labelme_dir(path("voc"), {}); }, [&] { read_voc_dir(path("labelme"), {}); }})
+           [&] { read_yolo_set({path("coco")}, {}); }, [&] { read_coco_files({path("yolo")}, {}); },
+           [&] { read_labelme_dir({path("voc")}, {}); },
+           [&] { read_voc_dir({path("labelme")}, {}); }})
     EXPECT_NE(test::problem_of(read).fix.find("from-yolo"), std::string::npos);
 }
 

@@ -46,7 +46,7 @@ class Forms : public test::ImportDir {
     }
     const std::string yaml = write("set.yaml", "train: images\nnames: [cat]\n");
     try {
-      read_yolo_set(yaml, {});
+      read_yolo_set({yaml}, {});
     } catch (const UserError& error) {
       return error.what();
     }
@@ -309,7 +309,7 @@ TEST_F(Forms, ALineOfAYoloListIsFoundUnderOtherFolders) {
   for (const char* line : {"data/images/train/a.png", "images\\train\\a.png",
                            "/content/x/images/train/a.png", "./images/train/a.png"}) {
     write("set/train.txt", std::string(line) + "\n");
-    const ForeignSet set = read_yolo_set(yaml, {});
+    const ForeignSet set = read_yolo_set({yaml}, {});
     EXPECT_EQ(set.splits.at("train")[0].objects.size(), 1u) << line;
   }
 }
@@ -317,7 +317,7 @@ TEST_F(Forms, ALineOfAYoloListIsFoundUnderOtherFolders) {
 TEST_F(Forms, ATaskOfCvatIsNamed) {
   write("annotations/task.xml",
         "<annotations><image id=\"0\" name=\"a.png\"></image></annotations>");
-  const Problem problem = test::problem_of([&] { read_voc_dir(path(""), {}); });
+  const Problem problem = test::problem_of([&] { read_voc_dir({path("")}, {}); });
   EXPECT_NE(problem.fix.find("CVAT"), std::string::npos) << problem.fix;
 }
 

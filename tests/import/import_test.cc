@@ -40,7 +40,7 @@ class ImportTest : public testing::Test {
   }
   void expect_yolo_refused(const std::string& yaml, const std::string& word) {
     const std::string path = directory_.write("set.yaml", yaml);
-    const UserError error = test::catch_user_error([&] { read_yolo_set(path, {}); });
+    const UserError error = test::catch_user_error([&] { read_yolo_set({path}, {}); });
     EXPECT_EQ(error.kind(), ErrorKind::kData);
     EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
   }
@@ -134,7 +134,7 @@ TEST_F(ImportTest, VocCountsPixelsFromOneAndKeepsItsSplits) {
   directory_.write("ImageSets/Main/train.txt", "a\n");
   directory_.write("ImageSets/Main/val.txt", " b\r\n\n");
   const WrittenSet written =
-      write_records(read_voc_dir(directory_.path(), images()), out(), images());
+      write_records(read_voc_dir({directory_.path()}, images()), out(), images());
   ASSERT_EQ(written.splits.size(), 2u);
   EXPECT_EQ(load("val").samples()[0].objects[0].geometry.bins,
             (std::vector<int>{100, 100, 600, 600}));
@@ -142,12 +142,12 @@ TEST_F(ImportTest, VocCountsPixelsFromOneAndKeepsItsSplits) {
 }
 
 TEST_F(ImportTest, VocWithoutAnnotationsOrWithBrokenXmlIsAnError) {
-  EXPECT_EQ(test::catch_user_error([&] { read_voc_dir(directory_.path(), {}); }).kind(),
+  EXPECT_EQ(test::catch_user_error([&] { read_voc_dir({directory_.path()}, {}); }).kind(),
             ErrorKind::kData);
   directory_.write("Annotations/a.xml", "<annotation><object>");
   const std::string out = directory_.file("out");
   EXPECT_EQ(test::catch_user_error([&] {
-              write_records(read_voc_dir(directory_.path(), {}), out, {});
+              write_records(read_voc_dir({directory_.path()}, {}), out, {});
             }).kind(),
             ErrorKind::kData);
 }
@@ -158,7 +158,7 @@ TEST_F(ImportTest, YoloReadsBoxesAndOutlinesAsFractions) {
   directory_.write("labels/train/a.txt", "0 0.35 0.35 0.5 0.5\n1 0.1 0.1 0.6 0.1 0.6 0.6\n");
   directory_.write("images/val/empty.png", encode_png(Canvas(200, 100, kWhite).image()));
   directory_.write("labels/val/empty.txt", "");
-  const WrittenSet written = write_records(read_yolo_set(yaml, {}), out());
+  const WrittenSet written = write_records(read_yolo_set({yaml}, {}), out());
   const ImportOptions empty{.missing_labels_are_empty = true};
   const Sample sample = load("train").samples()[0];
   ASSERT_EQ(sample.objects.size(), 2u);
@@ -167,7 +167,7 @@ TEST_F(ImportTest, YoloReadsBoxesAndOutlinesAsFractions) {
   EXPECT_EQ(test::records_lost(written, reason::kNoLabelFile), 1);
   ASSERT_EQ(load("val").size(), 1);
   EXPECT_TRUE(load("val").samples()[0].objects.empty());
-  EXPECT_EQ(test::noted(write_records(read_yolo_set(yaml, empty), out(), empty),
+  EXPECT_EQ(test::noted(write_records(read_yolo_set({yaml}, empty), out(), empty),
                         "images without a label file, imported as empty scenes"),
             1);
   EXPECT_EQ(load("val").size(), 2);
@@ -196,7 +196,7 @@ TEST_F(ImportTest, YoloFindsItsLabelsFromWithinItsOwnDirectory) {
   directory_.write("labels/train/a.txt", "0 0.35 0.35 0.5 0.5\n");
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(directory_.path());
-  const ForeignSet set = read_yolo_set("set.yaml", {});
+  const ForeignSet set = read_yolo_set({"set.yaml"}, {});
   std::filesystem::current_path(before);
   EXPECT_EQ(set.splits.at("train")[0].objects.size(), 1u);
 }
@@ -212,7 +212,7 @@ TEST_F(ImportTest, YoloCountsImagesThatCannotBeReadHere) {
   directory_.write("labels/train/c.txt", "0 0.5 0.5 0.1 0.1\n");
   directory_.write("labels/train/a.txt", "0 0.5 0.5 0.1 0.1\n");
   const WrittenSet written = write_records(
-      read_yolo_set(directory_.write("set.yaml", "train: images/train\nnames: [cat]\n"), {}),
+      read_yolo_set({directory_.write("set.yaml", "train: images/train\nnames: [cat]\n")}, {}),
       out());
   EXPECT_EQ(test::records_lost(written, reason::kImageUnreadable), 1);
 }
@@ -252,9 +252,9 @@ TEST_F(ImportTest, VocTakesNamesWithBlanksAndNamesAListThatNamesNoAnnotation) {
       "<name>cat</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>20</xmax><ymax>20</ymax></bndbox>",
       "plain photo 1");
   directory_.write("ImageSets/Main/train.txt", "plain photo 1 \n");
-  EXPECT_EQ(read_voc_dir(directory_.path(), images()).splits.at("train").size(), 1u);
+  EXPECT_EQ(read_voc_dir({directory_.path()}, images()).splits.at("train").size(), 1u);
   directory_.write("ImageSets/Main/train.txt", "plain photo 1\nplain photo 2\n");
-  const ForeignSet set = read_voc_dir(directory_.path(), images());
+  const ForeignSet set = read_voc_dir({directory_.path()}, images());
   EXPECT_EQ(set.splits.at("train").size(), 1u);
   EXPECT_NE(set.ledger.records().at("a name in a list without an XML").first.find("train.txt:2"),
             std::string::npos);

@@ -2,9 +2,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "base/json.h"
 #include "import/import_dir.h"
-#include "tools/import/json_value.h"
 
 namespace rematch {
 namespace {
@@ -106,15 +104,15 @@ TEST_F(LossesTest, NormalizedBoxesInPlaceOfPixelsAreRefused) {
             std::string::npos);
 }
 
-TEST(JsonRecords, OneBadLineIsOneLostRecord) {
-  std::vector<std::string> good;
-  Ledger ledger;
-  read_json_records(
-      "f", "\xEF\xBB\xBF{\"a\": 1}\n\n{bad\n{\"a\": 2}\r\n",
-      [&](const Json&, const std::string& where) { good.push_back(where); }, ledger);
-  EXPECT_EQ(good, (std::vector<std::string>{"f:1", "f:4"}));
-  EXPECT_EQ(ledger.num_records_lost(), 1);
-  EXPECT_EQ(ledger.places().front().rfind("f:3: ", 0), 0u);
+TEST_F(LossesTest, OneBadLineIsOneLostRecord) {
+  const std::string good = R"({"file_name": "a.png", "objects": []})";
+  const ForeignSet set = read_hf_files(
+      {write("f.jsonl", "\xEF\xBB\xBF" + good + "\n\n{bad\n" + good + "\r\n")}, {.split = "f"});
+  ASSERT_EQ(set.splits.at("f").size(), 2u);
+  EXPECT_TRUE(set.splits.at("f")[0].where.ends_with("f.jsonl:1"));
+  EXPECT_TRUE(set.splits.at("f")[1].where.ends_with("f.jsonl:4"));
+  EXPECT_EQ(set.ledger.num_records_lost(), 1);
+  EXPECT_NE(set.ledger.places().front().find("f.jsonl:3: "), std::string::npos);
 }
 
 TEST_F(LossesTest, ASplitWithoutRecordsNamesEveryReasonAndItsPlace) {

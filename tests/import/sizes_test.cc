@@ -50,13 +50,13 @@ const Form kForms[] = {
      [](const auto& dir, const auto& w, const auto& h) {
        of(dir).write("a.json", R"({"shapes": [], "imagePath": "a.png", "imageWidth": )" + w +
                                    R"(, "imageHeight": )" + h + "}");
-       return read_labelme_dir(of(dir).path(""), {});
+       return read_labelme_dir({of(dir).path("")}, {});
      }},
     {"voc",
      [](const auto& dir, const auto& w, const auto& h) {
        of(dir).write("a.xml", "<annotation><size><width>" + unquoted(w) + "</width><height>" +
                                   unquoted(h) + "</height></size></annotation>");
-       return read_voc_dir(of(dir).path(""), {});
+       return read_voc_dir({of(dir).path("")}, {});
      }},
     {"hf",
      [](const auto& dir, const auto& w, const auto& h) {

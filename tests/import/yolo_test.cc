@@ -15,12 +15,12 @@ class YoloDir : public test::ImportDir {
   YoloDir() { write_image("images/train/a.png"); }
   WrittenSet convert(const std::string& yaml, const std::string& labels) {
     write("labels/train/a.txt", labels);
-    return convert_set(read_yolo_set(write("set.yaml", yaml), {}));
+    return convert_set(read_yolo_set({write("set.yaml", yaml)}, {}));
   }
   /// @return the place of the first line that is lost
   std::string lost(const std::string& labels, const std::string& yaml = kYaml) {
     write("labels/train/a.txt", labels);
-    const ForeignSet set = read_yolo_set(write("set.yaml", yaml), {});
+    const ForeignSet set = read_yolo_set({write("set.yaml", yaml)}, {});
     const std::vector<LostObject>& lost = set.splits.at("train")[0].lost;
     return lost.empty() ? "" : lost[0].reason + ": " + lost[0].place;
   }
@@ -92,10 +92,10 @@ TEST_F(YoloDir, AListOfNamesIsNotAdvisedWhereOneIsGiven) {
   write("labels/train/a.txt", "5 .5 .5 .2 .2\n");
   const ImportOptions options{.names = write("two.txt", "cat\ndog\n")};
   const Problem problem = test::problem_of(
-      [&] { convert_set(read_yolo_set(write("set.yaml", kYaml), options), options); });
+      [&] { convert_set(read_yolo_set({write("set.yaml", kYaml)}, options), options); });
   EXPECT_NE(problem.fix.find("add its name to those of --names"), std::string::npos);
   EXPECT_NE(test::problem_of([&] {
-              read_yolo_set(path("set.yaml"), {.names = write("empty.txt", "\n")});
+              read_yolo_set({path("set.yaml")}, {.names = write("empty.txt", "\n")});
             }).what.find("no name"),
             std::string::npos);
 }
@@ -125,14 +125,14 @@ TEST_F(YoloDir, KeyPointsAreNoOutline) {
 
 TEST_F(YoloDir, ADirectoryWithoutYamlTakesItsNamesFromAListOrAFile) {
   write("labels/train/a.txt", kBox);
-  const Problem problem = test::problem_of([&] { convert_set(read_yolo_set(dir_.path(), {})); });
+  const Problem problem = test::problem_of([&] { convert_set(read_yolo_set({dir_.path()}, {})); });
   EXPECT_NE(problem.what.find("a.txt:1: 0 0.35"), std::string::npos) << problem.what;
   EXPECT_NE(problem.fix.find("--names cat,dog"), std::string::npos) << problem.fix;
   const ImportOptions named{.names = "cat,dog"};
-  convert_set(read_yolo_set(dir_.path(), named), named);
+  convert_set(read_yolo_set({dir_.path()}, named), named);
   EXPECT_EQ(bins(), std::vector<std::vector<int>>{kYoloBins});
   write("labels/train/classes.txt", "bird\n");
-  convert_set(read_yolo_set(dir_.path(), {}));
+  convert_set(read_yolo_set({dir_.path()}, {}));
   EXPECT_EQ(written("train").samples()[0].objects[0].desc, "bird");
 }
 
@@ -143,7 +143,7 @@ TEST_F(YoloDir, LabelsMayLieNextToTheImages) {
   write("dice/Labels/y.txt", kBox);
   const ImportOptions named{.names = "cat"};
   for (const char* folder : {"flat", "dice"}) {
-    convert_set(read_yolo_set(path(folder), named), named);
+    convert_set(read_yolo_set({path(folder)}, named), named);
     EXPECT_EQ(bins(), std::vector<std::vector<int>>{kYoloBins}) << folder;
   }
 }
@@ -189,12 +189,12 @@ TEST_F(YoloDir, AYamlWithoutNamesIsAnErrorThatSaysSo) {
 
 TEST_F(YoloDir, ADirectoryStandsForItsOnlyYaml) {
   convert(kYaml, kBox);
-  EXPECT_EQ(read_yolo_set(dir_.path(), {}).splits.at("train").size(), 1u);
+  EXPECT_EQ(read_yolo_set({dir_.path()}, {}).splits.at("train").size(), 1u);
   write("other.yml", kYaml);
-  const Problem problem = test::problem_of([&] { read_yolo_set(dir_.path(), {}); });
+  const Problem problem = test::problem_of([&] { read_yolo_set({dir_.path()}, {}); });
   EXPECT_NE(problem.fix.find("other.yml"), std::string::npos) << problem.fix;
   write("empty/notes.md", "");
-  EXPECT_NE(test::problem_of([&] { read_yolo_set(path("empty"), {}); }).what.find("has no YAML"),
+  EXPECT_NE(test::problem_of([&] { read_yolo_set({path("empty")}, {}); }).what.find("has no YAML"),
             std::string::npos);
 }
 
@@ -202,11 +202,11 @@ TEST_F(YoloDir, CornersAreRefusedUntilTheOptionSaysSo) {
   const std::string corners = "0 0.1 0.1 0.6 0.6\n1 0.7 0.7 0.9 0.95\n";
   write("labels/train/a.txt", corners);
   const std::string yaml = write("set.yaml", kYaml);
-  const Problem problem = test::problem_of([&] { convert_set(read_yolo_set(yaml, {})); });
+  const Problem problem = test::problem_of([&] { convert_set(read_yolo_set({yaml}, {})); });
   EXPECT_NE(problem.error.find("look like corners"), std::string::npos) << problem.error;
   EXPECT_NE(problem.fix.find("--boxes xyxy"), std::string::npos);
   const ImportOptions options{.boxes = BoxForm::kCorners};
-  convert_set(read_yolo_set(yaml, options), options);
+  convert_set(read_yolo_set({yaml}, options), options);
   EXPECT_EQ(bins(), (std::vector<std::vector<int>>{kYoloBins, {700, 700, 900, 950}}));
   convert(kYaml, "0 0.35 0.35 0.5 0.5\n0 0.3 0.3 0.5 0.5\n");
   EXPECT_EQ(bins().size(), 2u) << "inside the image as they are";
@@ -224,12 +224,12 @@ TEST_F(YoloDir, KeypointsOfNineValuesAreNoTurnedBoxes) {
 TEST_F(YoloDir, ListsWithoutAYamlAreRefusedUntilASplitIsNamed) {
   write("labels/train/a.txt", kBox);
   write("train.txt", "# my set\ndata/images/train/a.png\r\n");
-  const Problem problem = test::problem_of([&] { read_yolo_set(dir_.path(), {.names = "cat"}); });
+  const Problem problem = test::problem_of([&] { read_yolo_set({dir_.path()}, {.names = "cat"}); });
   EXPECT_NE(problem.fix.find("train: train.txt"), std::string::npos) << problem.fix;
   const ImportOptions named{.split = "val", .names = "cat"};
-  convert_set(read_yolo_set(dir_.path(), named), named);
+  convert_set(read_yolo_set({dir_.path()}, named), named);
   EXPECT_EQ(written("val").size(), 1);
-  convert_set(read_yolo_set(write("data.yaml", "train: train.txt\nnames: [cat]\n"), {}));
+  convert_set(read_yolo_set({write("data.yaml", "train: train.txt\nnames: [cat]\n")}, {}));
   EXPECT_EQ(written("train").size(), 1) << "the fix works";
 }
 

@@ -109,12 +109,6 @@ int write_imported(ForeignSet set, const std::string& out_dir, const ImportOptio
 
 using ImportReader = ForeignSet (*)(const Strings&, const ImportOptions&);
 
-/// A reader of one source.
-template <ForeignSet (*read)(const std::string&, const ImportOptions&)>
-ForeignSet read_first(const Strings& sources, const ImportOptions& options) {
-  return read(sources.front(), options);
-}
-
 /// A format as the command line knows it.
 struct ImportFormat {
   const char *name, *summary, *source, *source_help;
@@ -149,7 +143,7 @@ const ImportFormat kImportFormats[] = {
      .split_help = "name of the split where the data set has none; default: train",
      .examples = {"VOCdevkit/VOC2012 --out data",
                   "labelled --images photos --out data --split val"},
-     .read = read_first<read_voc_dir>},
+     .read = read_voc_dir},
     {.name = "from-yolo",
      .summary = "a YOLO data set → JSONL",
      .source = "YAML",
@@ -161,7 +155,7 @@ const ImportFormat kImportFormats[] = {
                    "train",
      .examples = {"coco8.yaml --out data", "folder --names cat,dog --out data",
                   "segments.yaml --out data --polygons"},
-     .read = read_first<read_yolo_set>},
+     .read = read_yolo_set},
     {.name = "from-labelme",
      .summary = "labelMe's JSON files → JSONL",
      .source = "DIR",
@@ -169,7 +163,7 @@ const ImportFormat kImportFormats[] = {
      .traits = {.has_outlines = true},
      .split_help = "name of the split where the data set has none; default: train",
      .examples = {"labelled --out data", "labelled --images photos --out data --polygons"},
-     .read = read_first<read_labelme_dir>},
+     .read = read_labelme_dir},
     {.name = "from-csv",
      .summary = "a CSV with one box a row → JSONL",
      .source = "CSV",

@@ -11,8 +11,8 @@
 #include "base/missing_path.h"
 #include "base/text.h"
 #include "tools/import/image_files.h"
-#include "tools/import/json_value.h"
 #include "tools/import/source_files.h"
+#include "tools/import/values.h"
 
 namespace rematch {
 namespace {

@@ -1,7 +1,5 @@
 #pragma once
 #include "tools/import/foreign.h"
-#include "tools/import/geometry.h"
-#include "tools/import/json_value.h"
 
 // The reader of objects that all importers share.
 namespace rematch {

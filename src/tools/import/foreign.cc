@@ -7,7 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "tools/import/geometry.h"
+#include "tools/import/values.h"
 
 namespace rematch {
 

@@ -1,13 +1,11 @@
 #pragma once
-#include <array>
-
 #include "base/flow/bins.h"
 #include "base/flow/box_form.h"
-#include "base/flow/clip_outline.h"
 #include "base/output_file.h"
 #include "learn/data/stock_answer.h"
 #include "tools/import/class_names.h"
 #include "tools/import/ledger.h"
+#include "tools/import/values.h"
 
 namespace rematch {
 
@@ -127,17 +125,17 @@ ForeignSet read_coco_files(const Strings& sources, const ImportOptions& options)
 /// ImageSets/Main/{train,val,test}.txt (without lists: one split `train`), or a directory with each
 /// XML next to its image, as labelImg writes them (splits as in find_files).
 /// @throws UserError as read_coco_files
-ForeignSet read_voc_dir(const std::string& directory, const ImportOptions& options);
+ForeignSet read_voc_dir(const Strings& directory, const ImportOptions& options);
 
 /// Reads labelMe: a directory with one JSON per image (splits as in find_files).
 /// @throws UserError as read_coco_files
-ForeignSet read_labelme_dir(const std::string& directory, const ImportOptions& options);
+ForeignSet read_labelme_dir(const Strings& directory, const ImportOptions& options);
 
 /// Reads Ultralytics YOLO: the data set's YAML with `path`, `train`, `val`, `test`, `names`, the
 /// directory with this YAML, or a directory of images and label files with `options.names` or a
 /// classes.txt.
 /// @throws UserError as read_coco_files, and for a split without label files or labels in pixels
-ForeignSet read_yolo_set(const std::string& yaml_or_directory, const ImportOptions& options);
+ForeignSet read_yolo_set(const Strings& yaml_or_directory, const ImportOptions& options);
 
 /// Reads conversations with boxes: `messages` or `conversations` in a JSON array
 /// or JSON lines, one file per split. Each answer becomes a record with its question as prompt.

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/file.h"
 #include "tools/import/entry.h"
 #include "tools/import/source_files.h"
 
@@ -58,14 +57,12 @@ ForeignImage read_object_record(const Json& record, const std::string& path,
 }
 
 ForeignSet read_hf_files(const Strings& sources, const ImportOptions& options) {
-  return read_sources(
-      sources, kForm, {.assumed_form = BoxForm::kSides, .options = options},
-      [](const std::string& path, ForeignSet& set, auto& images) {
-        const auto read = [&](const Json& record, const std::string& where) {
-          images.push_back(read_object_record(record, path, where, BoxForm::kSides, set));
-        };
-        read_json_records(path, read_file(path), read, set.ledger);
-      });
+  const auto read = [](const Json& record, const auto& path, const auto& where, auto& set,
+                       auto& images) {
+    images.push_back(read_object_record(record, path, where, BoxForm::kSides, set));
+  };
+  return read_sources(sources, kForm, {.assumed_form = BoxForm::kSides, .options = options},
+                      each_record(read));
 }
 
 }  // namespace rematch

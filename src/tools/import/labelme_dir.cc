@@ -61,8 +61,8 @@ void read_annotation(const std::string& path, ForeignSet& set, ForeignImages& im
 
 }  // namespace
 
-ForeignSet read_labelme_dir(const std::string& directory, const ImportOptions& options) {
-  return read_sources({directory}, kForm, {.options = options}, read_annotation);
+ForeignSet read_labelme_dir(const Strings& directory, const ImportOptions& options) {
+  return read_sources(directory, kForm, {.options = options}, read_annotation);
 }
 
 }  // namespace rematch

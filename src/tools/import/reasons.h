@@ -92,8 +92,8 @@ constexpr char kSizeUnreadable[] =
     "an image whose annotated size is not a number|write its width and height as numbers of "
     "pixels, or leave them out";
 constexpr char kDrawnRotated[] =
-    "a photo annotated in stored, not in EXIF orientation|remove its tag: exiftool -Orientation= -n "
-    "FILE";
+    "a photo annotated in stored, not in EXIF orientation|remove its tag: exiftool -Orientation= "
+    "-n FILE";
 
 /// The reason without what helps, and what helps; "" for a reason that says enough.
 std::string text_of(const std::string& reason);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.h"
@@ -14,7 +15,6 @@
 #include "base/utf16.h"
 #include "learn/data/foreign_file.h"
 #include "tools/import/image_files.h"
-#include "tools/import/json_value.h"
 
 namespace rematch {
 namespace {
@@ -53,6 +53,24 @@ std::string split_of(const fs::path& file, const fs::path& source, const SourceF
     if (!split.empty()) return split;
   }
   return "train";
+}
+
+SplitFiles find_files(const Strings& sources, const SourceForm& form,
+                      const ImportOptions& options) {
+  SplitFiles splits;
+  for (const std::string& source : sources) {
+    for (const fs::path& file : files_of(source, form))
+      splits[split_of(file, source, form, options)].push_back(file);
+  }
+  for (const auto& [split, files] : splits) {
+    if (form.is_per_image || !options.split.empty() || files.size() < 2) continue;
+    throw config_error(
+        {.error = fmt::format("two files are the same split, \"{}\"", split),
+         .where = files[1],
+         .what = fmt::format("its name means the same split as {}", files[0].string()),
+         .fix = "convert each file with --split NAME, or both with --split " + split});
+  }
+  return splits;
 }
 
 }  // namespace
@@ -137,30 +155,13 @@ fs::path find_folder(const fs::path& directory, std::span<const char* const> nam
   return {};
 }
 
-SplitFiles find_files(const Strings& sources, const SourceForm& form,
-                      const ImportOptions& options) {
-  SplitFiles splits;
-  for (const std::string& source : sources) {
-    for (const fs::path& file : files_of(source, form))
-      splits[split_of(file, source, form, options)].push_back(file);
-  }
-  for (const auto& [split, files] : splits) {
-    if (form.is_per_image || !options.split.empty() || files.size() < 2) continue;
-    throw config_error(
-        {.error = fmt::format("two files are the same split, \"{}\"", split),
-         .where = files[1],
-         .what = fmt::format("its name means the same split as {}", files[0].string()),
-         .fix = "convert each file with --split NAME, or both with --split " + split});
-  }
-  return splits;
-}
-
-void read_files(const SplitFiles& splits, const SourceForm& form, ForeignSet& set,
-                const FileReader& read) {
-  size_t num_images = 0;
-  set.names = NamesById(set.options.names);
+ForeignSet read_sources(const Strings& sources, const SourceForm& form, ForeignSet set,
+                        const FileReader& read, SplitFiles listed) {
+  if (listed.empty()) listed = find_files(sources, form, set.options);
+  if (set.names.is_empty()) set.names = NamesById(set.options.names);
   set.classes = set.names.in_order();
-  for (const auto& [split, files] : splits) {
+  size_t num_images = 0;
+  for (const auto& [split, files] : listed) {
     ForeignImages& images = set.splits[split];
     for (const fs::path& file : files) {
       throw_if_interrupted();
@@ -169,17 +170,11 @@ void read_files(const SplitFiles& splits, const SourceForm& form, ForeignSet& se
     }
     num_images += images.size();
   }
-  if (num_images > 0) return;
+  if (num_images > 0) return set;
   const Strings places = set.ledger.places();
   refuse_source(form.command, places.empty() ? set.sources.front() : places.front(),
                 places.empty() ? "it has no records" : set.ledger.summary(0),
                 Ledger::fix_of(set.ledger.records(), form.fix));
-}
-
-ForeignSet read_sources(const Strings& sources, const SourceForm& form, ForeignSet set,
-                        const FileReader& read) {
-  read_files(find_files(sources, form, set.options), form, set, read);
-  return set;
 }
 
 ForeignImage image_of_file(const fs::path& annotation) {
@@ -199,6 +194,38 @@ ForeignImage image_of_record(const Json& record, const std::string& name, const 
     image.state_size(member(record, {(prefix + "width").c_str()}),
                      member(record, {(prefix + "height").c_str()}));
   return image;
+}
+
+Json parse_record(std::string_view text) {
+  try {
+    return parse_written_json(text, "");
+  } catch (const UserError& error) {
+    const Problem& problem = error.problems().front();
+    throw LeftOut{fmt::format("{}|{}", reason::kDamagedRecord, problem.fix), problem.what};
+  }
+}
+
+FileReader each_record(RecordReader read) {
+  return [read](const std::string& path, ForeignSet& set, ForeignImages& images) {
+    const std::string bytes = read_file(path);
+    const std::string_view whole = text_of(bytes, path);
+    const size_t first = whole.find_first_not_of(" \t\r\n");
+    if (first != whole.npos && whole[first] == '[') {
+      const Json list = parse_written_json(whole, path);
+      for (size_t i = 0; i < list.size(); ++i) {
+        const std::string where = fmt::format("{}, record {}", path, i + 1);
+        set.ledger.attempt(where, [&] { read(list[i], path, where, set, images); });
+      }
+      return;
+    }
+    int64_t number = 0;
+    for (const std::string& line : split(whole, '\n')) {
+      throw_if_interrupted();
+      const std::string where = fmt::format("{}:{}", path, ++number);
+      if (line.find_first_not_of(" \t\r") == line.npos) continue;
+      set.ledger.attempt(where, [&] { read(parse_record(line), path, where, set, images); });
+    }
+  };
 }
 
 }  // namespace rematch

@@ -49,24 +49,31 @@ using Paths = std::vector<std::filesystem::path>;
 /// Files by split.
 using SplitFiles = std::map<std::string, Paths>;
 
-/// The files of sources, which are files or directories of these. The split of a file is that of
-/// its name (guess_split) or the wanted one; if it is about one image, that of a folder, else the
-/// wanted one, else that of the directory's name, else "train".
-/// @throws UserError (data) for a directory without such files; (configuration) if two files are
-/// the same split; (environment) for a missing path
-SplitFiles find_files(const Strings& sources, const SourceForm& form, const ImportOptions& options);
-
 /// Reads a file into the images of its split.
 using FileReader =
     std::function<void(const std::string& path, ForeignSet& set, ForeignImages& images)>;
 
-/// Reads each file, and counts one that is LeftOut as a record.
-/// @throws UserError (data) with the losses if there is no image
-void read_files(const SplitFiles& splits, const SourceForm& form, ForeignSet& set,
-                const FileReader& read);
-/// The same of the files that find_files() finds.
+/// Reads the files of sources, which are files or directories of these, and counts one that is
+/// LeftOut as a record. The split of a file is that of its name (guess_split) or the wanted one; if
+/// it is about one image, that of a folder, else the wanted one, else that of the directory's name,
+/// else "train".
+/// @param set  with its options; names that it has count
+/// @param listed  the files by split, where the data set lists them
+/// @throws UserError (data) for a directory without such files, and with the losses if there is no
+/// image; (configuration) if two files are the same split; (environment) for a missing path
 ForeignSet read_sources(const Strings& sources, const SourceForm& form, ForeignSet set,
-                        const FileReader& read);
+                        const FileReader& read, SplitFiles listed = {});
+
+/// Reads a record of a file into images.
+using RecordReader = void (*)(const Json& record, const std::string& path, const std::string& where,
+                              ForeignSet& set, ForeignImages& images);
+
+/// The reader of a JSON array or JSON lines. A record that is LeftOut is counted; reading continues
+/// with the next. It throws UserError (data) for UTF-16, and for an array that is not JSON.
+FileReader each_record(RecordReader read);
+
+/// @throws LeftOut for a text that is not JSON
+Json parse_record(std::string_view text);
 
 /// The folder of `directory` that has one of these names in any letter case; the first name counts
 /// most; empty if there is none.

@@ -60,19 +60,17 @@ SplitFiles read_lists(const std::string& root, ForeignSet& set) {
 /// Reads the annotations of a data set.
 class VocReader {
  public:
-  explicit VocReader(ForeignSet& set) : set_(set) {}
-
-  void read(const std::string& path, ForeignImages& images) {
+  void read(const std::string& path, ForeignSet& set, ForeignImages& images) {
     pugi::xml_document document;
     const pugi::xml_node root = read_annotation_root(read_file(path), document);
     ForeignImage image = image_of_file(path);
-    read_annotation(root, image);
+    read_annotation(root, image, set);
     images.push_back(std::move(image));
   }
 
   /// Pixels are counted from 1 unless a box begins at 0, and the last pixel belongs to the box.
-  void shift() const {
-    for (auto& [split, images] : set_.splits) {
+  void shift(ForeignSet& set) const {
+    for (auto& [split, images] : set.splits) {
       for (ForeignImage& image : images) {
         for (ForeignObject& object : image.objects) {
           if (is_counted_from_0_ || !object.ring.empty()) continue;
@@ -84,7 +82,7 @@ class VocReader {
   }
 
  private:
-  void read_annotation(const pugi::xml_node& root, ForeignImage& image) {
+  void read_annotation(const pugi::xml_node& root, ForeignImage& image, ForeignSet& set) {
     if (const std::string name = child_text(root, "filename"); !name.empty()) image.name = name;
     const std::string database = child_text(root.child("source"), "database");
     if (database.find("roboflow") != database.npos || database == "Label Studio" ||
@@ -96,12 +94,12 @@ class VocReader {
     for (const pugi::xml_node object : root.children("object")) {
       ForeignEntry entry{.place = fmt::format("{}: object {}", image.where, ++number)};
       try {
-        read_object(object, entry);
+        read_object(object, entry, set.ledger);
       } catch (const LeftOut& problem) {
         entry.reason = problem.reason == reason::kDamagedRecord ? reason::kNoBox : problem.reason;
         entry.place += ": " + problem.what;
       }
-      image.add(entry, set_);
+      image.add(entry, set);
     }
     if (const pugi::xml_node stray = root.find_node(is_stray_geometry))
       image.lose(reason::kNoBox,
@@ -110,7 +108,7 @@ class VocReader {
   }
 
   /// @throws LeftOut
-  void read_object(const pugi::xml_node& node, ForeignEntry& entry) {
+  void read_object(const pugi::xml_node& node, ForeignEntry& entry, Ledger& ledger) {
     const pugi::xml_node box = only_child(node, "bndbox"), polygon = only_child(node, "polygon");
     if (node.child("robndbox")) refuse_xml("<robndbox>", reason::kRotated);
     if (!box && !polygon) refuse_xml("it has no <bndbox>");
@@ -122,28 +120,28 @@ class VocReader {
       is_counted_from_0_ = is_counted_from_0_ || (*entry.box)[0] == 0 || (*entry.box)[1] == 0;
     }
     for ([[maybe_unused]] const auto part : node.children("part"))
-      set_.ledger.note("parts of objects (<part>), left out");
+      ledger.note("parts of objects (<part>), left out");
     Json marks;
     for (const char* mark : kMarks) marks[mark] = child_text(node, mark);
     for (const pugi::xml_node attribute : node.child("attributes").children())  // CVAT
       marks["attributes"][child_text(attribute, "name")] = child_text(attribute, "value");
-    read_marks(marks, entry, set_.ledger);
+    read_marks(marks, entry, ledger);
   }
 
-  ForeignSet& set_;
   bool is_counted_from_0_ = false;
 };
 
 }  // namespace
 
-ForeignSet read_voc_dir(const std::string& directory, const ImportOptions& options) {
+ForeignSet read_voc_dir(const Strings& directory, const ImportOptions& options) {
   ForeignSet set{.options = options};
-  VocReader reader(set);
-  SplitFiles files = read_lists(directory, set);
-  if (files.empty()) files = find_files({directory}, kForm, options);
-  read_files(files, kForm, set,
-             [&](const std::string& path, auto&, auto& images) { reader.read(path, images); });
-  reader.shift();
+  const SplitFiles lists = read_lists(directory.front(), set);
+  VocReader reader;
+  const auto read = [&](const auto& path, auto& set, auto& images) {
+    reader.read(path, set, images);
+  };
+  set = read_sources(directory, kForm, std::move(set), read, lists);
+  reader.shift(set);
   return set;
 }
 

@@ -5,7 +5,6 @@
 #include <sstream>
 
 #include "base/terminal_text.h"
-#include "tools/import/geometry.h"
 #include "tools/import/yolo_parts.h"
 
 namespace rematch {
@@ -60,24 +59,25 @@ bool has_keypoints(const std::vector<double>& values) {
 
 bool is_yolo_label(const std::string& line) { return parse_numbers(line).size() > kBox; }
 
-void YoloLabels::read(const std::filesystem::path& path, ForeignImage& image) {
+void YoloLabels::read(const std::filesystem::path& path, ForeignImage& image, ForeignSet& set) {
   int number = 0;
   for (const std::string& line : read_lines(path)) {
     ++number;
     if (!line.empty())
-      read_line(line, fmt::format("{}:{}: {}", path.string(), number, line.substr(0, 80)), image);
+      read_line(line, fmt::format("{}:{}: {}", path.string(), number, line.substr(0, 80)), image,
+                set);
   }
 }
 
-void YoloLabels::read_line(const std::string& line, const std::string& place, ForeignImage& image) {
+void YoloLabels::read_line(const std::string& line, const std::string& place, ForeignImage& image,
+                           ForeignSet& set) {
   std::vector<double> values = parse_numbers(line);
   if (values.empty()) return image.lose(reason::kOddLine, place);
   const double class_id = values.front();
   values.erase(values.begin());
   num_long_ += values.size() > kBox + 1;
   if (has_keypoints(values) && num_keypoints_++ == 0) first_keypoints_ = place;
-  ForeignEntry entry{.place = place,
-                     .name = set_.names.find(fmt::format("{:.0f}", class_id), true)};
+  ForeignEntry entry{.place = place, .name = set.names.find(fmt::format("{:.0f}", class_id), true)};
   entry.form = BoxForm::kCentre;
   if (values.size() == kBox)
     entry.box = {values[0], values[1], values[2], values[3]};
@@ -89,7 +89,7 @@ void YoloLabels::read_line(const std::string& line, const std::string& place, Fo
   if (!is_whole(class_id) || class_id < 0 || !(entry.box || is_outline) ||
       std::ranges::any_of(values, is_far))
     entry.reason = reason::kOddLine;
-  image.add(entry, set_);
+  image.add(entry, set);
 }
 
 void YoloLabels::check() const {

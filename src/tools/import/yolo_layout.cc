@@ -52,7 +52,7 @@ YoloLayout read_yaml(const std::string& path, ForeignSet& set) {
   const YAML::Node yaml = read_yaml_file(path);
   YoloLayout layout{.source = path, .is_yaml = true};
   set.sources.push_back(path);
-  set.names = options.names.empty() ? NamesById(yaml, path) : NamesById(options.names);
+  if (options.names.empty()) set.names = NamesById(yaml, path);
   if (const YAML::Node shape = yaml["kpt_shape"]; shape && !shape.IsNull())
     refuse_keypoints(path, "\"kpt_shape\" says that its lines have keypoints");
   const int64_t num_names = std::ssize(set.names.in_order());
@@ -110,12 +110,12 @@ std::string find_names_file(const std::string& root) {
 /// The layout of a directory without YAML: splits by folders.
 YoloLayout find_layout(const std::string& root, ForeignSet& set) {
   const ImportOptions& options = set.options;
-  const std::string names = options.names.empty() ? find_names_file(root) : options.names;
-  if (options.names.empty() && !names.empty()) {
+  const std::string names = options.names.empty() ? find_names_file(root) : "";
+  if (!names.empty()) {
+    set.names = NamesById(names);
     set.sources.push_back(names);
     set.ledger.note("file of class names found: " + names);
   }
-  set.names = NamesById(names);
   YoloLayout layout{.source = root};
   const fs::path pictures = options.images_dir.empty() ? root : options.images_dir;
   for (fs::path& image : list_files(pictures, is_image_name)) {

@@ -20,20 +20,18 @@ YoloLayout read_yolo_layout(const std::string& yaml_or_directory, ForeignSet& se
 /// Reads label files.
 class YoloLabels {
  public:
-  explicit YoloLabels(ForeignSet& set) : set_(set) {}
-
   /// Reads the objects of a file in normalized coordinates into an image. Each line that is not
   /// blank is an object; one that cannot be read is lost.
   /// @throws UserError (data) for UTF-16; (environment)
-  void read(const std::filesystem::path& path, ForeignImage& image);
+  void read(const std::filesystem::path& path, ForeignImage& image, ForeignSet& set);
 
   /// @throws UserError (data) for lines that evidently are keypoints, which look like outlines
   void check() const;
 
  private:
-  void read_line(const std::string& line, const std::string& place, ForeignImage& image);
+  void read_line(const std::string& line, const std::string& place, ForeignImage& image,
+                 ForeignSet& set);
 
-  ForeignSet& set_;
   int64_t num_long_ = 0;       ///< lines of more than a box
   int64_t num_keypoints_ = 0;  ///< of these: a box and points, not an outline
   std::string first_keypoints_;

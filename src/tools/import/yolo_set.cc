@@ -15,6 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr SourceForm kForm = {.command = "from-yolo", .ending = ".txt"};
+
 /// Possible label files of an image: as in Ultralytics, the last folder `images` becomes
 /// `labels`, in any letter case; else next to it.
 Paths label_files(const fs::path& image) {
@@ -32,68 +34,61 @@ Paths label_files(const fs::path& image) {
 /// Reads the images of a layout and their label files.
 class YoloReader {
  public:
-  YoloReader(const YoloLayout& layout, ForeignSet& set)
-      : layout_(layout), set_(set), labels_(set) {}
+  explicit YoloReader(const YoloLayout& layout) : layout_(layout) {}
 
-  void read() {
-    for (const auto& [split, images] : layout_.images) {
-      bool has_labels = images.empty();
-      for (const fs::path& image : images)
-        has_labels = read_image(image, set_.splits[split]) || has_labels;
-      if (!has_labels)
-        refuse_yolo(images.front(),
-                    fmt::format("none of {} has a label file; this image's would be {}",
-                                counted(std::ssize(images), "image"),
-                                label_files(images.front()).front().string()),
-                    "put the labels there, or remove the split");
-    }
-    leave_out_doubtful();
-    labels_.check();
-    if (layout_.is_yaml && set_.options.names.empty()) check_class_lists();
-    if (!layout_.has_lists) check_other_texts();
-  }
-
- private:
-  /// @return true if the image has a label file
-  bool read_image(const fs::path& path, ForeignImages& images) {
-    const std::string name = path;
+  void read(const std::string& path, ForeignSet& set, ForeignImages& images) {
     ForeignImage& image = images.emplace_back(
-        ForeignImage{.name = name, .where = name, .unit = CoordUnit::kShares, .path = name});
+        ForeignImage{.name = path, .where = path, .unit = CoordUnit::kShares, .path = path});
     for (const fs::path& each : label_files(path)) {
       const fs::path labels = each.lexically_normal();
       if (!fs::exists(labels)) continue;  // throws where that cannot be seen: it may be there
       image.stem = labels;
       folders_.insert(labels.parent_path());
       std::set<fs::path>& of_labels = images_of_[labels];
-      if (is_readable_image_name(path)) of_labels.insert(path.lexically_normal());
-      labels_.read(labels, image);
-      return true;
+      if (is_readable_image_name(path)) of_labels.insert(fs::path(path).lexically_normal());
+      return labels_.read(labels, image, set);
     }
-    if (set_.options.missing_labels_are_empty)
-      set_.ledger.note("images without a label file, imported as empty scenes");
+    if (set.options.missing_labels_are_empty)
+      set.ledger.note("images without a label file, imported as empty scenes");
     else
-      image.leave_out(reason::kNoLabelFile, name);
-    return false;
+      image.leave_out(reason::kNoLabelFile, path);
   }
 
+  /// Compares what was read.
+  void check(ForeignSet& set) const {
+    for (auto& [split, images] : set.splits) check_images(images);
+    labels_.check();
+    if (layout_.is_yaml && set.options.names.empty()) check_class_lists(set.names);
+    if (!layout_.has_lists) check_other_texts(set);
+  }
+
+ private:
   /// Leaves out images that share their labels: a.txt may belong to a.jpg or to a.png.
-  void leave_out_doubtful() {
-    for (auto& [split, images] : set_.splits) {
-      for (ForeignImage& image : images) {
-        if (!image.stem.empty() && images_of_[image.stem].size() > 1)
-          image.leave_out(reason::kSharedLabels, image.path + " and another: " + image.stem);
-      }
+  /// @throws UserError (data) for images none of which has a label file
+  void check_images(ForeignImages& images) const {
+    bool has_labels = images.empty();
+    for (ForeignImage& image : images) {
+      if (image.stem.empty()) continue;
+      has_labels = true;
+      if (images_of_.at(image.stem).size() > 1)
+        image.leave_out(reason::kSharedLabels, image.path + " and another: " + image.stem);
     }
+    if (!has_labels)
+      refuse_yolo(images.front().path,
+                  fmt::format("none of {} has a label file; this image's would be {}",
+                              counted(std::ssize(images), "image"),
+                              label_files(images.front().path).front().string()),
+                  "put the labels there, or remove the split");
   }
 
   /// A classes.txt is of the program that wrote the labels.
   /// @throws UserError (data) if one next to labels or YAML names other classes than the YAML
-  void check_class_lists() const {
+  void check_class_lists(const NamesById& names) const {
     std::set<fs::path> folders = folders_;
     folders.insert(fs::path(layout_.source).parent_path());
     for (const fs::path& folder : folders) {
       const std::string list = folder / "classes.txt";
-      if (is_file(list) && NamesById(list) != set_.names)
+      if (is_file(list) && NamesById(list) != names)
         refuse_yolo(list, "its names are not those of the YAML",
                     "remove the wrong one or name the right one: --names " + shell_word(list));
     }
@@ -101,7 +96,7 @@ class YoloReader {
 
   /// Counts label files next to those that were read for which there is no image.
   /// @throws UserError (data) for a list of images in a directory without YAML: it says a split
-  void check_other_texts() const {
+  void check_other_texts(ForeignSet& set) const {
     std::set<fs::path> texts;
     for (const fs::path& folder : layout_.is_yaml ? folders_ : std::set<fs::path>{layout_.source}) {
       for (const fs::path& path :
@@ -115,17 +110,16 @@ class YoloReader {
       const auto first = std::ranges::find_if_not(
           lines, [](const std::string& line) { return line.empty() || line.starts_with('#'); });
       if (first == lines.end()) continue;
-      if (!layout_.is_yaml && set_.options.split.empty() && is_image_name(*first))
+      if (!layout_.is_yaml && set.options.split.empty() && is_image_name(*first))
         refuse_yolo(path, "it lists images, and no YAML says of which split",
                     "write data.yaml there: train: train.txt / val: val.txt / names: [cat, dog, "
                     "…]; or name one split for all images: --split train");
       if (folders_.contains(path.parent_path()) && is_yolo_label(*first))
-        set_.ledger.lose_record("a label file without an image", path);
+        set.ledger.lose_record("a label file without an image", path);
     }
   }
 
   const YoloLayout& layout_;
-  ForeignSet& set_;
   YoloLabels labels_;
   std::map<fs::path, std::set<fs::path>> images_of_;  ///< by label file
   std::set<fs::path> folders_;                        ///< of label files
@@ -133,15 +127,19 @@ class YoloReader {
 
 }  // namespace
 
-ForeignSet read_yolo_set(const std::string& yaml_or_directory, const ImportOptions& options) {
+ForeignSet read_yolo_set(const Strings& yaml_or_directory, const ImportOptions& options) {
   ForeignSet set{.assumed_form = BoxForm::kCentre, .options = options};
   try {
-    const YoloLayout layout = read_yolo_layout(yaml_or_directory, set);
-    set.classes = set.names.in_order();
-    YoloReader(layout, set).read();
+    const YoloLayout layout = read_yolo_layout(yaml_or_directory.front(), set);
+    YoloReader reader(layout);
+    const auto read = [&](const auto& path, auto& set, auto& images) {
+      reader.read(path, set, images);
+    };
+    set = read_sources({}, kForm, std::move(set), read, layout.images);
+    reader.check(set);
   } catch (const YAML::Exception& error) {
     refuse_yolo(
-        yaml_or_directory, error.what(),
+        yaml_or_directory.front(), error.what(),
         "give the data set's YAML: path, train and val are texts, names is a list or {0: cat, "
         "1: dog, …}");
   }

@@ -22,7 +22,7 @@
 #include "learn/data/record.h"
 #include "model/vision/image.h"
 #include "model/vision/smart_resize.h"
-#include "tools/import/json_value.h"
+#include "tools/import/source_files.h"
 #include "tools/import/write_steps.h"
 #include "tools/review/plain_record.h"
 #include "tools/review/review.h"
@@ -224,10 +224,9 @@ RepairedRecords repair_records(const std::string& path, const std::string& out,
   const ForbiddenTexts forbidden = forbidden_texts({});
   ForeignSet set;
   std::vector<ForeignImage>& images = set.splits[guess_split(path)];
-  const auto read = [&](const Json& record, const std::string& where) {
-    images.push_back(read_plain_record(record, path, where));
-  };
-  read_json_records(path, read_file(path), read, set.ledger);
+  const auto read = [](const Json& record, const auto& path, const auto& where, auto&,
+                       auto& images) { images.push_back(read_plain_record(record, path, where)); };
+  each_record(read)(path, set, images);
   join_images(set, "");
   RepairedRecords repaired;
   Repairer repairer(path, options, repaired.changes);

@@ -20,7 +20,7 @@
 #include "learn/data/record.h"
 #include "learn/estep/match/repeats.h"
 #include "model/vision/image.h"
-#include "tools/import/json_value.h"
+#include "tools/import/source_files.h"
 #include "tools/review/outside.h"
 #include "tools/review/plain_record.h"
 

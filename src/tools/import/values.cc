@@ -1,4 +1,6 @@
-#include "tools/import/geometry.h"
+#include "tools/import/values.h"
+
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
@@ -8,6 +10,33 @@
 #include "base/text.h"
 
 namespace rematch {
+
+const Json& member(const Json& value, std::initializer_list<const char*> keys) {
+  static const Json kNone;
+  for (const char* key : keys) {
+    const auto found = value.is_object() ? value.find(key) : value.end();
+    if (found != value.end() && !found->is_null()) return *found;
+  }
+  return kNone;
+}
+
+std::string text_member(const Json& value, std::initializer_list<const char*> keys) {
+  const Json& text = member(value, keys);
+  return text.is_string() ? text.get<std::string>() : "";
+}
+
+std::optional<std::string> read_id(const Json& value) {
+  if (value.is_string() && value != "") return value.get<std::string>();
+  if (value.is_number() && value == std::floor(value.get<double>()))
+    return value.is_number_integer() ? value.dump() : fmt::format("{:.0f}", value.get<double>());
+  return std::nullopt;
+}
+
+std::string image_path_of(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  return member(value, {"bytes"}).is_null() ? text_member(value, {"path", "url", "file_name"})
+                                            : "data:image/";
+}
 
 std::array<double, 4> extent_of(const Outline& points) {
   const auto& [x, y] = points[0];

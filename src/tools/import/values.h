@@ -7,8 +7,20 @@
 #include "base/flow/clip_outline.h"
 #include "base/json.h"
 
-// The reader of numbers and points that all importers share.
+// Looks at members, numbers and points of JSON that may have any shape.
 namespace rematch {
+
+/// The first of several members that is there and not null; null without one, or if the value is
+/// not an object.
+const Json& member(const Json& value, std::initializer_list<const char*> keys);
+/// Its text; "" for another value.
+std::string text_member(const Json& value, std::initializer_list<const char*> keys);
+
+/// An id as text: a whole number or a text; nullopt for other values.
+std::optional<std::string> read_id(const Json& value);
+
+/// The path of an image: a text, or a member of an object; "data:image/" for its bytes.
+std::string image_path_of(const Json& value);
 
 /// The corners of the smallest box around points.
 /// @param points  at least one
