@@ -122,19 +122,16 @@ std::string find_name(const std::string& pattern, const std::string& question) {
   if (hole == pattern.npos) return "";
   const std::string text = lower_case(question), before = lower_case(pattern.substr(0, hole)),
                     after = lower_case(pattern.substr(hole + kHole.size()));
-  const size_t begin = text.find(before), end = begin == text.npos ? begin
-                                                : after.empty()
-                                                    ? text.size()
-                                                    : text.find(after, begin + before.size());
-  if (end == text.npos) return "";
-  return python_strip(question.substr(begin + before.size(), end - begin - before.size()));
+  const size_t found = text.find(before), begin = found + before.size();
+  if (found == text.npos) return "";
+  const size_t end = after.empty() ? text.size() : text.find(after, begin);
+  return end == text.npos ? "" : python_strip(question.substr(begin, end - begin));
 }
 
 void check_name_pattern(const std::string& pattern) {
   const size_t hole = pattern.find(kHole);
-  if (pattern.empty() || (hole != pattern.npos && pattern.find(kHole, hole + 1) == pattern.npos &&
-                          pattern.size() > kHole.size()))
-    return;
+  const bool is_one = hole != pattern.npos && hole == pattern.rfind(kHole) && pattern != kHole;
+  if (pattern.empty() || is_one) return;
   throw config_error({.error = "the pattern needs one {} for the name",
                       .where = "--label-from-prompt",
                       .what = pattern,

@@ -80,22 +80,12 @@ struct ImportedAnswer {
 /// @param image  that of the answer
 ImportedAnswer read_answer(std::string_view text, const ForeignImage& image, ForeignSet& set);
 
-/// True if the text has a member of a geometry, or a list of two numbers or more.
-bool has_written_box(std::string_view text);
-/// The same, or old marks of a geometry.
+/// True if the text has a member of a geometry, a list of two numbers or more, or old marks.
 bool mentions_geometry(std::string_view text);
-
-/// True for an answer in the marks of older models: `<ref>…</ref><box>(x1,y1),(x2,y2)</box>`, or
-/// `<|object_ref_start|>…<|box_start|>…<|box_end|>`.
-bool has_old_marks(std::string_view text);
 
 /// Removes the marks of names from a question: "Find <ref>a cat</ref>" becomes "Find a cat".
 /// @return the name if there is exactly one, else ""
 std::string unmark_names(std::string& question);
-
-/// Reads such an answer. Four numbers are a box, eight or more an outline; a box belongs to the
-/// last name before it.
-void read_old_marks(std::string_view text, ImportedAnswer& answer, ForeignSet& set);
 
 /// The name in a question by a pattern with "{}" for it, e.g. "Locate {} in": the shortest text
 /// between the two parts, trimmed. Letter case of the parts does not matter.

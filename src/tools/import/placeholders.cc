@@ -78,31 +78,24 @@ void Placeholders::use_up(const std::string& system) {
 }
 
 std::string Placeholders::fill_answer(const std::string& text) {
-  const bool has_name = text.find(kName) != text.npos;
-  if (text.find('{') != text.npos) {
-    const auto escaped = [this] {
-      const std::string quoted = python_json_string(next_name());
-      return quoted.substr(1, quoted.size() - 2);
-    };
-    return fill(text, escaped, [this] { return next_box(); });
-  }
-  if (text.find(kBox) == text.npos) return has_name ? fill_question(text) : text;
-  if (!has_name && names_.size() > 1 && names_.size() != boxes_.size())
+  const auto has = [&text](std::string_view part) { return text.find(part) != text.npos; };
+  const bool is_json = has("{"), is_caption = !is_json && has(kBox), has_name = has(kName);
+  if (is_caption && !has_name && names_.size() > 1 && names_.size() != boxes_.size())
     refuse(fmt::format("{} names for {} boxes", names_.size(), boxes_.size()));
-  std::string marks;
-  const auto mark_name = [&](const std::string& name) {
-    marks += "<ref>" + name + "</ref>";
-    return "";
+  const auto marked = [](const std::string& name) { return "<ref>" + name + "</ref>"; };
+  const auto on_name = [&] {
+    const std::string& name = next_name();
+    if (!is_json) return is_caption ? marked(name) : name;
+    const std::string quoted = python_json_string(name);
+    return quoted.substr(1, quoted.size() - 2);
   };
-  const std::string others = fill(
-      text, [&] { return mark_name(next_name()); },
-      [&] {
-        if (!has_name && !names_.empty()) mark_name(names_[std::min(next_box_, names_.size() - 1)]);
-        marks += "<box>" + next_box() + "</box>";
-        return "";
-      });
-  if (has_written_box(others)) refuse("only some boxes of the answer are <bbox>");
-  return marks;
+  const auto on_box = [&] {
+    if (is_json) return next_box();
+    const bool is_named = has_name || names_.empty();
+    const std::string name = is_named ? "" : marked(names_[std::min(next_box_, names_.size() - 1)]);
+    return name + "<box>" + next_box() + "</box>";
+  };
+  return fill(text, on_name, on_box);
 }
 
 std::string Placeholders::fill_all() {
