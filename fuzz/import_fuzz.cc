@@ -71,7 +71,7 @@ void convert(size_t format, std::string_view text, bool polygons, bool drops) {
                                        .drop_unreadable = drops};
   try {
     const rematch::WrittenSet written =
-        rematch::write_records(kFormats[format].read({source}, options), dir + "/out", options);
+        rematch::write_records(kFormats[format].read({source}, options), dir + "/out");
     for (const rematch::WrittenSplit& split : written.splits) {
       const rematch::Dataset records = rematch::Dataset::load(split.path, {});
       REMATCH_CHECK(static_cast<int64_t>(records.samples().size()) == split.num_images, text);

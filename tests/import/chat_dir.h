@@ -43,7 +43,7 @@ class ChatTest : public testing::Test {
     return read_chat_files({directory_.write("train.jsonl", lines)}, options);
   }
   WrittenSet convert(const std::vector<Json>& records, const ImportOptions& options = {}) const {
-    return write_records(read(records, options), directory_.file("out"), options);
+    return write_records(read(records, options), directory_.file("out"));
   }
   std::vector<Sample> written() const {
     return Dataset::load(directory_.file("out/train.jsonl"), {}).samples();

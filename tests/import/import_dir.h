@@ -41,7 +41,8 @@ class ImportDir : public testing::Test {
 
   /// Converts a set with the options that read it.
   WrittenSet convert_set(ForeignSet set, const ImportOptions& options = {}) const {
-    return write_records(std::move(set), out(), options);
+    set.options = options;
+    return write_records(std::move(set), out());
   }
 
   TempDir dir_;

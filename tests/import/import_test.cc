@@ -66,7 +66,7 @@ constexpr const char* kCoco = R"({
 
 TEST_F(ImportTest, CocoKeepsBoxesAndCountsWhatItLeavesOut) {
   ForeignSet set = read_coco_files({directory_.write("instances_train.json", kCoco)}, images());
-  const WrittenSet written = write_records(std::move(set), out(), images());
+  const WrittenSet written = write_records(std::move(set), out());
   const Dataset dataset = load("train");
   ASSERT_EQ(dataset.size(), 1);
   const Sample& first = dataset.samples()[0];
@@ -86,7 +86,7 @@ TEST_F(ImportTest, CocoOutlinesBecomePolygonsWhenAsked) {
   options.polygons = true;
   const ForeignSet set =
       read_coco_files({directory_.write("instances_train.json", kCoco)}, options);
-  write_records(set, out(), options);
+  write_records(set, out());
   const Sample sample = load("train").samples()[0];
   EXPECT_EQ(sample.objects[0].geometry.kind, GeometryKind::kPoly);
   EXPECT_EQ(sample.objects[0].geometry.bins, (std::vector<int>{100, 100, 600, 100, 600, 600}));
@@ -106,7 +106,7 @@ TEST_F(ImportTest, ACocoAnnotationOfAnUnknownCategoryLosesItsImage) {
   text.replace(text.find("\"category_id\": "), 16, "\"category_id\": 5");
   text.replace(text.find("[10, 10, 0, 5]"), 14, "[10, 10, 9, 5]");
   const WrittenSet written = write_records(
-      read_coco_files({directory_.write("instances_val.json", text)}, images()), out(), images());
+      read_coco_files({directory_.write("instances_val.json", text)}, images()), out());
   EXPECT_EQ(test::records_lost(written, reason::kNotListed), 1);
   EXPECT_EQ(load("val").size(), 1);
 }
@@ -114,8 +114,7 @@ TEST_F(ImportTest, ACocoAnnotationOfAnUnknownCategoryLosesItsImage) {
 TEST_F(ImportTest, ImagesElsewhereAreAnErrorThatNamesTheOption) {
   const ForeignSet set = read_coco_files({directory_.write("instances_val.json", kCoco)},
                                          {.images_dir = directory_.file("nowhere")});
-  const UserError error = test::catch_user_error(
-      [&] { write_records(set, out(), {.images_dir = directory_.file("nowhere")}); });
+  const UserError error = test::catch_user_error([&] { write_records(set, out()); });
   EXPECT_NE(error.problems()[0].fix.find("--images"), std::string::npos);
 }
 
@@ -133,8 +132,7 @@ TEST_F(ImportTest, VocCountsPixelsFromOneAndKeepsItsSplits) {
   annotation("b");
   directory_.write("ImageSets/Main/train.txt", "a\n");
   directory_.write("ImageSets/Main/val.txt", " b\r\n\n");
-  const WrittenSet written =
-      write_records(read_voc_dir({directory_.path()}, images()), out(), images());
+  const WrittenSet written = write_records(read_voc_dir({directory_.path()}, images()), out());
   ASSERT_EQ(written.splits.size(), 2u);
   EXPECT_EQ(load("val").samples()[0].objects[0].geometry.bins,
             (std::vector<int>{100, 100, 600, 600}));
@@ -147,7 +145,7 @@ TEST_F(ImportTest, VocWithoutAnnotationsOrWithBrokenXmlIsAnError) {
   directory_.write("Annotations/a.xml", "<annotation><object>");
   const std::string out = directory_.file("out");
   EXPECT_EQ(test::catch_user_error([&] {
-              write_records(read_voc_dir({directory_.path()}, {}), out, {});
+              write_records(read_voc_dir({directory_.path()}, {}), out);
             }).kind(),
             ErrorKind::kData);
 }
@@ -167,7 +165,7 @@ TEST_F(ImportTest, YoloReadsBoxesAndOutlinesAsFractions) {
   EXPECT_EQ(test::records_lost(written, reason::kNoLabelFile), 1);
   ASSERT_EQ(load("val").size(), 1);
   EXPECT_TRUE(load("val").samples()[0].objects.empty());
-  EXPECT_EQ(test::noted(write_records(read_yolo_set({yaml}, empty), out(), empty),
+  EXPECT_EQ(test::noted(write_records(read_yolo_set({yaml}, empty), out()),
                         "images without a label file, imported as empty scenes"),
             1);
   EXPECT_EQ(load("val").size(), 2);
@@ -182,7 +180,7 @@ TEST_F(ImportTest, SwiftPairsNamesWithBoxesInPixelsOrFractions) {
 {"messages": [], "images": ["b.png"], "objects": {"ref": ["cat"], )"
                      R"("bbox": [[0.1, 0.1, 0.6, 0.6], [0.3, 0.3]], "bbox_type": "norm1"}}
 )");
-  const WrittenSet written = write_records(read_chat_files({path}, images()), out(), images());
+  const WrittenSet written = write_records(read_chat_files({path}, images()), out());
   const Dataset dataset = load("train");
   ASSERT_EQ(dataset.size(), 2);
   EXPECT_EQ(dataset.samples()[0].objects[0].geometry.bins, (std::vector<int>{100, 100, 600, 600}));
@@ -230,7 +228,7 @@ TEST_F(ImportTest, SwiftLeavesOutRecordsWithoutBoxes) {
 {"images": ["a.png"], "objects": {"ref": ["cat"], "bbox": [[3, 4]]}}
 {"images": ["b.png"], "objects": {"ref": [], "bbox": []}}
 )");
-  const WrittenSet written = write_records(read_chat_files({path}, images()), out(), images());
+  const WrittenSet written = write_records(read_chat_files({path}, images()), out());
   EXPECT_EQ(written.ledger.num_records_lost(), 3);
   ASSERT_EQ(load("train").size(), 1);
   EXPECT_TRUE(load("train").samples()[0].objects.empty());
@@ -241,8 +239,7 @@ TEST_F(ImportTest, ASplitNeverReplacesTheFileItWasReadFrom) {
       R"({"images": ["a.png"], "objects": {"ref": ["cat"], "bbox": [[20, 10, 120, 60]]}})";
   const std::string path = directory_.write("out/train.jsonl", line);
   const ForeignSet set = read_chat_files({path}, images());
-  const UserError error =
-      test::catch_user_error([&] { write_records(set, out() + "/../out", images()); });
+  const UserError error = test::catch_user_error([&] { write_records(set, out() + "/../out"); });
   EXPECT_EQ(error.kind(), ErrorKind::kConfig);
   EXPECT_EQ(read_file(path), line);
 }

@@ -40,7 +40,7 @@ class StockFileTest : public testing::Test {
   }
   std::string back(const std::string& stock, const StockScale& scale = {}) const {
     const ImportOptions options{.split = "again", .scale = scale, .usual_text = "What is there?"};
-    return write_records(read_chat_files({stock}, options), directory_.file("data"), options)
+    return write_records(read_chat_files({stock}, options), directory_.file("data"))
         .splits.front()
         .path;
   }

@@ -92,8 +92,8 @@ namespace {
 
 /// Writes the records of a foreign data set and prints what became of it.
 /// @return the exit code
-int write_imported(ForeignSet set, const std::string& out_dir, const ImportOptions& options) {
-  const WrittenSet written = write_records(std::move(set), out_dir, options);
+int write_imported(ForeignSet set, const std::string& out_dir) {
+  const WrittenSet written = write_records(std::move(set), out_dir);
   print_losses(written);
   for (const WrittenSplit& split : written.splits) {
     print("{} {}: {}, {}, {}\n", written_verb(split.replaces_earlier), split.path,
@@ -222,10 +222,10 @@ Command add_import(CLI::App& data, const ImportFormat& format) {
   add_import_options(app, *arguments, format.traits);
   app.add_option("--split", arguments->options.split, format.split_help);
   return {&app, [arguments, &format] {
-            const ImportOptions options = finish_import_options(*arguments, format.traits);
-            ForeignSet set = format.read(arguments->sources, options);
+            ForeignSet set =
+                format.read(arguments->sources, finish_import_options(*arguments, format.traits));
             add_model(set.also_read, arguments->stock.model_dir);
-            return write_imported(std::move(set), arguments->out_dir, options);
+            return write_imported(std::move(set), arguments->out_dir);
           }};
 }
 

@@ -61,8 +61,9 @@ NumberScale coordinate_scale(const ForeignImage& image, const ImportOptions& opt
   return {.x = image.size.width_px, .y = image.size.height_px, .in_pixels = true};
 }
 
-void check_units(const ForeignImages& images, std::optional<BoxForm> assumed,
-                 const ImportOptions& options, const std::string& jsonl) {
+void check_units(const ForeignSet& set, const ForeignImages& images, const std::string& jsonl) {
+  const ImportOptions& options = set.options;
+  const std::optional<BoxForm> assumed = options.boxes ? std::nullopt : set.assumed_form;
   const BoxForm form = assumed.value_or(BoxForm::kCorners);
   for (const auto& [kind, boxes] : collect_evidence(images, form, options)) {
     const bool is_answer = kind == CoordUnit::kAnswer, is_shares = kind == CoordUnit::kShares;

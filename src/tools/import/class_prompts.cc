@@ -31,15 +31,15 @@ Names shown_classes(const ForeignImage& image, const std::string& label) {
 
 /// The listed names of a set, and after them others that occur, each once. A listed name without
 /// objects, such as "Background", is a class only if the user gives it.
-Strings all_classes(const ForeignSet& set, const ImportOptions& options) {
+Strings all_classes(const ForeignSet& set) {
   Strings classes;
   Names others, known{""};
   for (const auto& [split, images] : set.splits) {
-    for (const ForeignImage& image : images) others.merge(shown_classes(image, options.label));
+    for (const ForeignImage& image : images) others.merge(shown_classes(image, set.options.label));
   }
   for (const std::string& listed : set.classes) {
     const std::string name = python_strip(listed);
-    if (!options.names.empty() || others.contains(name)) classes.push_back(name);
+    if (!set.options.names.empty() || others.contains(name)) classes.push_back(name);
   }
   classes.insert(classes.end(), others.begin(), others.end());
   std::erase_if(classes, [&](const std::string& name) { return !known.insert(name).second; });
@@ -62,8 +62,9 @@ size_t round_at_random(double value, uint64_t key) {
 
 }  // namespace
 
-void add_class_prompts(ForeignSet& set, const ImportOptions& options) {
-  const Strings classes = all_classes(set, options);
+void add_class_prompts(ForeignSet& set) {
+  const ImportOptions& options = set.options;
+  const Strings classes = all_classes(set);
   double num_shown = 0, num_images = 0;
   for (const auto& [split, images] : set.splits) {
     for (const ForeignImage& image : images) {

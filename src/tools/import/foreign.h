@@ -111,7 +111,7 @@ struct ForeignSet {
   Strings classes;              ///< in the order of the file; empty: the names that occur
   bool repeats_images = false;  ///< conversations: an image may have several records
   std::optional<BoxForm> assumed_form = {};  ///< of four numbers, where no format or option says it
-  ImportOptions options = {};                ///< of its reader
+  ImportOptions options = {};                ///< of reading and writing it
   NamesById names = {};                      ///< ImportOptions::names, or those of the data set
 };
 
@@ -182,11 +182,9 @@ struct WrittenSet {
 /// to it, sizes come from the image headers. Geometries are clipped to the image. A record with an
 /// object that cannot be written is left out; with `drop_unreadable` it is written without it,
 /// unless no object is left.
-/// @param options  the options of the reader
 /// @throws UserError (data) if a split has no usable record, if the numbers are in another unit, or
 /// with `strict` if something is left out; (configuration) if an output would replace an input; all
 /// before anything is written; (environment) if a file cannot be written
-WrittenSet write_records(ForeignSet set, const std::string& out_dir,
-                         const ImportOptions& options = {});
+WrittenSet write_records(ForeignSet set, const std::string& out_dir);
 
 }  // namespace rematch

@@ -260,8 +260,8 @@ class ImageJoin {
 
 }  // namespace
 
-void join_images(ForeignSet& set, const std::string& images_dir) {
-  ImageJoin images_of(images_dir);
+void join_images(ForeignSet& set) {
+  ImageJoin images_of(set.options.images_dir);
   for (auto& [split, images] : set.splits) {
     for (ForeignImage& image : images) {
       throw_if_interrupted();

@@ -227,7 +227,7 @@ RepairedRecords repair_records(const std::string& path, const std::string& out,
   const auto read = [](const Json& record, const auto& path, const auto& where, auto&,
                        auto& images) { images.push_back(read_plain_record(record, path, where)); };
   each_record(read)(path, set, images);
-  join_images(set, "");
+  join_images(set);
   RepairedRecords repaired;
   Repairer repairer(path, options, repaired.changes);
   for (ForeignImage& image : images) repairer.add(image);
