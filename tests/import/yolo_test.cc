@@ -54,7 +54,7 @@ TEST_F(YoloDir, AListOfOtherClassesThanTheYamlIsRefused) {
 }
 
 TEST_F(YoloDir, ADoubleKeyIsNamedAsSuch) {
-  expect_refused(kBox, "this YAML cannot be read", std::string("train: images/val\n") + kYaml);
+  expect_refused(kBox, "\"train\" is there twice", std::string("train: images/val\n") + kYaml);
 }
 
 TEST_F(YoloDir, EveryLineThatIsNotBlankIsAnObjectOrLost) {

@@ -120,8 +120,7 @@ void read_record(const Json& record, const std::string& path, const std::string&
                   "\"resized_height\", \"max_pixels\" and the like"};
   ForeignImage image = image_of_record(record, chat.images.front(), path, where);
   image.extra = read_extra(record);
-  for (ForeignImage& answer :
-       read_conversation(chat.turns, std::move(image), Placeholders(record), set))
+  for (ForeignImage& answer : read_conversation(chat.turns, std::move(image), record, set))
     images.push_back(std::move(answer));
 }
 

@@ -34,32 +34,22 @@ std::optional<std::pair<std::string, std::string>> split_id(const std::string& l
   return std::pair(line.substr(0, first), python_strip(line.substr(first + 1)));
 }
 
-[[noreturn]] void refuse_yaml(const std::string& path, const std::string& what) {
-  throw data_error({.error = "this YAML cannot be read",
-                    .where = path,
-                    .what = what,
-                    .fix = "write valid YAML, each key once"});
-}
-
-void refuse_double_keys(const YAML::Node& node, const std::string& path) {
+void refuse_double_keys(const YAML::Node& node) {
   std::set<std::string> keys;
   for (const auto& item : node) {
     if (node.IsMap() && item.first.IsScalar() && !keys.insert(item.first.Scalar()).second)
-      refuse_yaml(path, fmt::format("it has the key \"{}\" twice", item.first.Scalar()));
-    refuse_double_keys(node.IsMap() ? item.second : item, path);
+      throw YAML::Exception(item.first.Mark(),
+                            fmt::format("the key \"{}\" is there twice", item.first.Scalar()));
+    refuse_double_keys(node.IsMap() ? item.second : item);
   }
 }
 
 }  // namespace
 
 YAML::Node read_yaml_file(const std::string& path) {
-  try {
-    YAML::Node yaml = YAML::Load(read_utf8(path));
-    refuse_double_keys(yaml, path);
-    return yaml;
-  } catch (const YAML::Exception& error) {
-    refuse_yaml(path, error.what());
-  }
+  YAML::Node yaml = YAML::Load(read_utf8(path));
+  refuse_double_keys(yaml);
+  return yaml;
 }
 
 NamesById::NamesById(const YAML::Node& yaml, const std::string& path) {

@@ -45,7 +45,8 @@ class NamesById {
 };
 
 /// Reads a YAML file.
-/// @throws UserError (data) if it is not UTF-8, no YAML, or has a key twice
+/// @throws UserError (data) if it is not UTF-8; YAML::Exception if it is no YAML, or has a key
+/// twice
 YAML::Node read_yaml_file(const std::string& path);
 
 }  // namespace rematch

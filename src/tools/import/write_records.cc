@@ -121,19 +121,13 @@ void lose_repeated_images(ForeignSet& set) {
 RecordMaker::RecordMaker(const PathFrom& path_from, const ImportOptions& options, Ledger& ledger)
     : path_from_(path_from), options_(options), ledger_(ledger), forbidden_(forbidden_texts({})) {}
 
-std::optional<LostObject> RecordMaker::find_image_defect(const ForeignImage& image) const {
-  if (image.defect) return image.defect;
+std::optional<std::string> RecordMaker::make(ForeignImage image, WrittenSplit& split) {
   if (image.has_crowds && image.objects.empty() && image.lost.empty())
-    return LostObject{reason::kCrowdsOnly, image.where};  // it shows objects that have no boxes
-  if (image.objects.size() > kMaxItems) return LostObject{reason::kTooMany, image.where};
+    image.leave_out(reason::kCrowdsOnly, image.where);  // it shows objects that have no boxes
+  if (image.objects.size() > kMaxItems) image.leave_out(reason::kTooMany, image.where);
   if (forbidden_.find_in(image.prompt) != nullptr)
-    return LostObject{reason::kAddedToken, image.where};
-  return std::nullopt;
-}
-
-std::optional<std::string> RecordMaker::make(const ForeignImage& image, WrittenSplit& split) {
+    image.leave_out(reason::kAddedToken, image.where);
   MadeObjects made;
-  std::vector<LostObject> lost = image.lost;
   const NumberScale scale = coordinate_scale(image, options_);
   const bool is_answer = image.unit == CoordUnit::kAnswer;
   for (size_t i = 0; i < image.objects.size(); ++i) {
@@ -145,18 +139,16 @@ std::optional<std::string> RecordMaker::make(const ForeignImage& image, WrittenS
                          : forbidden_.find_in(desc) != nullptr
                              ? reason::kAddedToken
                              : made.add(object, desc, scale, is_answer);
-    if (reason != nullptr)
-      lost.push_back({reason, fmt::format("{}: object {}", image.where, i + 1)});
+    if (reason != nullptr) image.lose(reason, fmt::format("{}: object {}", image.where, i + 1));
   }
-  std::optional<LostObject> defect = find_image_defect(image);
-  const bool has_others = !defect && !made.list.empty();
-  if (!defect && !lost.empty() && (!options_.drop_unreadable || made.list.empty()))
-    defect = lost.front();
-  if (defect) {
-    ledger_.lose_record(defect->reason, defect->place, has_others);
+  const bool has_others = !image.defect && !made.list.empty();
+  if (!image.lost.empty() && (!options_.drop_unreadable || made.list.empty()))
+    image.leave_out(image.lost.front().reason, image.lost.front().place);
+  if (image.defect) {
+    ledger_.lose_record(image.defect->reason, image.defect->place, has_others);
     return std::nullopt;
   }
-  for (const LostObject& each : lost) ledger_.lose_object(each.reason, each.place);
+  for (const LostObject& each : image.lost) ledger_.lose_object(each.reason, each.place);
   ledger_.note("boxes without width or height in answers, kept", made.num_flat);
   ledger_.note("images without objects, imported as empty scenes", image.objects.empty());
   ledger_.note("objects clipped to the image", made.num_clipped);

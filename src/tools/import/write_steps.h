@@ -32,12 +32,9 @@ class RecordMaker {
   RecordMaker(const PathFrom& path_from, const ImportOptions& options, Ledger& ledger);
 
   /// The line of an image; nullopt for a record that is left out, which the ledger then counts.
-  std::optional<std::string> make(const ForeignImage& image, WrittenSplit& split);
+  std::optional<std::string> make(ForeignImage image, WrittenSplit& split);
 
  private:
-  /// The reason to leave out the record of an image, whatever objects it has.
-  std::optional<LostObject> find_image_defect(const ForeignImage& image) const;
-
   const PathFrom& path_from_;
   const ImportOptions& options_;
   Ledger& ledger_;
