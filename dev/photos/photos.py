@@ -7,6 +7,7 @@ SET and SOURCE, a local copy (nothing is downloaded):
   cells    github.com/Shenggan/BCCD_Dataset (364 photographs of blood cells, MIT): the white cells
   listed   the white cells and platelets, with prompts that list them: in training what a
            picture shows, in validation both
+  digits   the same pictures and prompts, answered in digits
   bccd     all its cells, with prompts that list classes; the 87 of its val list all three
 
 Records are 320 pixels wide: quarters of an orchard's pieces, in which an apple is as large as two
@@ -39,6 +40,7 @@ ARMS = {"stage 1": [], "with noise": ["custom.coord_input_noise=12"], "stage 2, 
 ABSENT = {"with absent classes": ["custom.absent_classes.share=0.5"]}
 LISTED = {
     "stage 1": [],
+    "absent classes, share .25": ["custom.absent_classes.share=0.25"],
     "absent classes, share .5": ["custom.absent_classes.share=0.5"],
     "absent classes, share 1": ["custom.absent_classes.share=1"],
     "stage 2, `rewrite`": STAGE_2,
@@ -191,12 +193,18 @@ SETS = {
     "orchard": (orchard_records, "Find every apple.", "hflip: 0.5, color: 0.2", ARMS),
     "cells": (cells_records, "Find every white cell.", TURNS, ARMS),
     "listed": (listed_records, None, TURNS, LISTED),
+    "digits": (listed_records, None, TURNS, LISTED),
     "bccd": (bccd_records, None, TURNS, ARMS | ABSENT),
 }
 
 
+COORDS = """  answer_format: coord_tokens
+  coord_soft_ce_w1: {enabled: true, target_sigma: 8.0}"""
+
+
 def config(out, prompt, changes):
     path = out / "photos.yaml"
+    how = "  answer_format: qwen_json" if out.name == "digits" else COORDS
     said = f"  user_prompt: {prompt}\n" if prompt else ""
     path.write_text(f"""global_max_length: 1024
 model: {{model: tests/shapes/model, torch_dtype: float32}}
@@ -205,7 +213,7 @@ data: {{dataloader_num_workers: 1, augment: {{{changes}}}}}
 custom:
 {said}  train_jsonl: {out}/train.jsonl
   val_jsonl: {out}/val.jsonl
-  coord_soft_ce_w1: {{enabled: true, target_sigma: 8.0}}
+{how}
   extra:
     rollout_matching: {{rollout_backend: native, max_new_tokens: 420}}
 training:
@@ -232,6 +240,50 @@ def score(path, runs, name, checkpoint):
     scores = json.loads(results.read_text())
     scores["boxes_per_second"] = scores["eval_rollout_pred_objects"] / scores["eval_runtime"]
     return scores | {"seconds": json.loads((checkpoint.parent / "seconds.json").read_text())}
+
+
+def iou(a, b):
+    width, height = (max(0, min(a[k + 2], b[k + 2]) - max(a[k], b[k])) for k in (0, 1))
+    areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (a, b)]
+    return width * height / max(1, sum(areas) - width * height)
+
+
+def answer_until_repeat(objects, in_digits):
+    """The answer, ended before the first object that is there already: its name, IoU of .5."""
+    kept = []
+    for one in objects:
+        box = one["bbox_2d"]
+        if any(one["desc"] == old["desc"] and iou(box, old["bbox_2d"]) >= 0.5 for old in kept):
+            break
+        kept.append(one)
+    if in_digits:
+        entries = [{"bbox_2d": one["bbox_2d"], "label": one["desc"]} for one in kept]
+        return f"```json\n{json.dumps(entries)}\n```"
+    entries = {
+        f"object_{number}": one | {"bbox_2d": [f"<|coord_{bin}|>" for bin in one["bbox_2d"]]}
+        for number, one in enumerate(kept, 1)
+    }
+    return json.dumps(entries)
+
+
+def score_repeat_stop(out, runs, name, seconds):
+    """The scores of a run's answers, had a decoder ended each at its first repeat."""
+    samples = next((runs / f"{name}_eval/eval").glob("*.samples.jsonl"))
+    in_digits = out.name == "digits"
+    answers = out / f"{name}_until_repeat.jsonl"
+    lines = map(json.loads, samples.read_text().splitlines())
+    write_records(
+        answers,
+        (
+            {"id": one["sample_id"], "text": answer_until_repeat(one["predictions"], in_digits)}
+            for one in lines
+        ),
+    )
+    written = "qwen_json" if in_digits else "coord_tokens"
+    place = ["--set", f"training.output_dir={runs}"]
+    run(REMATCH, "eval", out / "val.jsonl", "--answers", answers, "--format", written, *place)
+    scores = json.loads((runs / answers.stem / "eval_results.json").read_text())
+    return scores | {"seconds": seconds, "boxes_per_second": 0}
 
 
 def main():
@@ -262,8 +314,14 @@ def main():
             checkpoint = train(path, runs, name, args.steps // 4, 1e-3, more)
             trained.append(score(path, runs, name, checkpoint))
         columns.append((arm, trained))
+        if arm == "stage 1":
+            stopped = [
+                score_repeat_stop(out, runs, f"stage_1_{args.steps}_{seed}", scores["seconds"])
+                for seed, scores in zip(args.seeds, trained, strict=True)
+            ]
+            columns.append(("stage 1, repeat-stop", stopped))
     absent = ("absent classes answered", "eval_rollout_absent_answered")
-    more = [absent] if args.set in ("bccd", "listed") else []
+    more = [absent] if prompt is None else []
     print_table(columns, *more, ("boxes a second", "boxes_per_second"))
     return 0
 
