@@ -73,7 +73,7 @@ void add_class_prompts(ForeignSet& set) {
       num_images += count > 0;
     }
   }
-  const double usual = num_images > 0 ? num_shown / num_images : 1;
+  const double usual = std::max(1.0, num_shown / std::max(1.0, num_images));
   const double per_shown = options.negatives / (1 - options.negatives);
   for (auto& [split, images] : set.splits) {
     for (ForeignImage& image : images) {
@@ -81,8 +81,7 @@ void add_class_prompts(ForeignSet& set) {
       const Strings absent = absent_classes(image, classes, listed);
       const uint64_t key =
           random_key(kNegativesStream, std::stoull(content_hash_of(image.name), nullptr, 16));
-      const double wanted =
-          listed.empty() ? std::max(1.0, usual) : static_cast<double>(listed.size()) * per_shown;
+      const double wanted = listed.empty() ? usual : static_cast<double>(listed.size()) * per_shown;
       const size_t count = std::min(round_at_random(wanted, key), absent.size());
       const std::vector<int64_t> order = random_permutation(key, std::ssize(absent));
       for (size_t i = 0; i < count; ++i) listed.insert(absent[order[i]]);

@@ -18,8 +18,7 @@ constexpr const char* kImage =
     "filename imagepath filepath imagename path file image img imageid id";
 constexpr const char* kClass =
     "classname labelname categoryname class label name category labels object species classid";
-constexpr const char* kNames[] = {"class",     "label",     "category",
-                                  "classname", "labelname", "categoryname"};
+constexpr const char* kNames = "class label category classname labelname categoryname";
 
 /// Columns of the four numbers of a box, and their meaning. The first row that fits counts.
 struct BoxColumns {
@@ -49,10 +48,9 @@ const BoxColumns* find_box(const CsvRow& row) {
 /// True if the columns of a class name it differently. Numbers are no names without --names.
 bool has_two_names(const CsvRow& row, const NamesById& names) {
   std::set<std::string> found;
-  for (const char* column : kNames) {
-    const std::string text = cell_of(row, column);
-    if (const bool is_id = parse_number(text).has_value(); !text.empty())
-      found.insert(names.is_empty() && is_id ? "" : names.find(text, is_id).value_or(""));
+  for (const std::string& column : split(kNames, ' ')) {
+    const std::string text = cell_of(row, column.c_str());
+    found.insert(names.find(text, parse_number(text).has_value()).value_or(""));
   }
   found.erase("");
   return found.size() > 1;
@@ -110,7 +108,7 @@ void read_csv(const std::string& path, ForeignSet& set, ForeignImages& images) {
       continue;
     }
     const auto [known, is_new] = by_name.try_emplace(name, images.size());
-    if (is_new) images.push_back(image_in(path, name, place));
+    if (is_new) images.push_back(image_of_record({}, name, path, place));
     ForeignImage& image = images[known->second];
     image.is_partial = is_open_images;
     if (is_open_images) image.unit = CoordUnit::kShares;

@@ -27,8 +27,8 @@ constexpr char kBeyondScale[] =
     "pixels (of the resized image), --scale file-pixels or --scale normalized (0..1); \"points\" "
     "are x, y in the same unit";
 constexpr char kOtherOutline[] =
-    "a box that its outline contradicts|correct or remove one of them; if the numbers mean "
-    "something else, say it: --boxes xyxy for corners, or --boxes xywh to take them as they are";
+    "a box that its outline contradicts|correct or remove one of them, or say what the numbers "
+    "are: --boxes xyxy for corners, or --boxes xywh";
 constexpr char kCrowdsOnly[] = "an image with crowds or regions to ignore only";
 constexpr char kTooMany[] = "more than 16384 objects";
 constexpr char kMaybeNotEmpty[] =
@@ -41,7 +41,7 @@ constexpr char kUnknownClass[] =
 constexpr char kNotListed[] = "an object whose category is not listed, or has two names";
 constexpr char kTwoNames[] =
     "an object to which two columns give different names|keep the column with the class, and "
-    "remove or rename the other (class, label, category)";
+    "remove the other";
 constexpr char kDamagedRecord[] = "a record that cannot be read";
 constexpr char kTwoRoots[] =
     "a file with the annotations of several images|write each <annotation> into its own file, "

@@ -31,7 +31,8 @@ Paths files_of(const std::string& source, const SourceForm& form) {
     throw missing_path("file or directory", source, "give the annotations, or their directory");
   if (!is_dir(source)) return {source};
   Paths found = list_files(source, [&](const fs::path& path) {
-    return lower_case(path.extension()) == form.ending && (form.fits == nullptr || form.fits(path));
+    return lower_case(path.filename()).ends_with(form.ending) &&
+           (form.fits == nullptr || form.fits(path));
   });
   // COCO's own directory has captions and key points of the same images next to the boxes
   const auto is_other = [](const fs::path& file) {
@@ -178,18 +179,14 @@ ForeignSet read_sources(const Strings& sources, const SourceForm& form, ForeignS
 }
 
 ForeignImage image_of_file(const fs::path& annotation) {
-  ForeignImage image = image_in(annotation, annotation.stem(), annotation);
+  ForeignImage image = image_of_record({}, annotation.stem(), annotation, annotation);
   image.stem = image.name;
   return image;
 }
 
-ForeignImage image_in(const std::string& file, const std::string& name, const std::string& where) {
-  return {.name = name, .directory = fs::path(file).parent_path(), .where = where};
-}
-
 ForeignImage image_of_record(const Json& record, const std::string& name, const std::string& file,
                              const std::string& where) {
-  ForeignImage image = image_in(file, name, where);
+  ForeignImage image{.name = name, .directory = fs::path(file).parent_path(), .where = where};
   for (const std::string prefix : {"", "image_", "img_"})
     image.state_size(member(record, {(prefix + "width").c_str()}),
                      member(record, {(prefix + "height").c_str()}));

@@ -38,7 +38,7 @@ Strings read_lines(const std::string& path);
 /// A form of strangers' files.
 struct SourceForm {
   const char* command;        ///< that reads it, "from-coco"
-  const char* ending;         ///< of its files, in lower case
+  const char* ending;         ///< of the names of its files, in lower case
   const char* fix = "";       ///< for files without a record; empty: as refuse_source()
   bool is_per_image = false;  ///< each file is about one image, and its name says no split
   bool (*fits)(const std::filesystem::path&) = nullptr;  ///< of the files of a directory
@@ -86,9 +86,7 @@ std::string find_split_folder(const std::filesystem::path& file, const std::file
 
 /// The image of an annotation file for one image, still without objects.
 ForeignImage image_of_file(const std::filesystem::path& annotation);
-/// An image that a file names, still without objects.
-ForeignImage image_in(const std::string& file, const std::string& name, const std::string& where);
-/// The same of a record; `width` and `height` are its size.
+/// An image that a record of a file names; `width` and `height` of the record are its size.
 ForeignImage image_of_record(const Json& record, const std::string& name, const std::string& file,
                              const std::string& where);
 

@@ -63,33 +63,28 @@ void YoloLabels::read(const std::filesystem::path& path, ForeignImage& image, Fo
   int number = 0;
   for (const std::string& line : read_lines(path)) {
     ++number;
-    if (!line.empty())
-      read_line(line, fmt::format("{}:{}: {}", path.string(), number, line.substr(0, 80)), image,
-                set);
+    if (line.empty()) continue;
+    ForeignEntry entry{.place = fmt::format("{}:{}: {}", path.string(), number, line.substr(0, 80)),
+                       .form = BoxForm::kCentre};
+    std::vector<double> values = parse_numbers(line);
+    if (values.empty()) values = {-1};  // a word: no class
+    const double class_id = values.front();
+    values.erase(values.begin());
+    num_long_ += values.size() > kBox + 1;
+    if (has_keypoints(values) && num_keypoints_++ == 0) first_keypoints_ = entry.place;
+    entry.name = set.names.find(fmt::format("{:.0f}", class_id), true);
+    if (values.size() == kBox)
+      entry.box = {values[0], values[1], values[2], values[3]};
+    else
+      entry.rings = {pair_up(values)};
+    const bool may_be_track = values.size() == kTriangle && is_whole(values.back()),
+               is_outline = values.size() >= kTriangle && values.size() % 2 == 0 && !may_be_track;
+    const auto is_far = [](double share) { return std::abs(share) >= kFarOutside; };
+    if (!is_whole(class_id) || class_id < 0 || !(entry.box || is_outline) ||
+        std::ranges::any_of(values, is_far))
+      entry.reason = reason::kOddLine;
+    image.add(entry, set);
   }
-}
-
-void YoloLabels::read_line(const std::string& line, const std::string& place, ForeignImage& image,
-                           ForeignSet& set) {
-  std::vector<double> values = parse_numbers(line);
-  if (values.empty()) return image.lose(reason::kOddLine, place);
-  const double class_id = values.front();
-  values.erase(values.begin());
-  num_long_ += values.size() > kBox + 1;
-  if (has_keypoints(values) && num_keypoints_++ == 0) first_keypoints_ = place;
-  ForeignEntry entry{.place = place, .name = set.names.find(fmt::format("{:.0f}", class_id), true)};
-  entry.form = BoxForm::kCentre;
-  if (values.size() == kBox)
-    entry.box = {values[0], values[1], values[2], values[3]};
-  else
-    entry.rings = {pair_up(values)};
-  const bool may_be_track = values.size() == kTriangle && is_whole(values.back()),
-             is_outline = values.size() >= kTriangle && values.size() % 2 == 0 && !may_be_track;
-  const auto is_far = [](double share) { return std::abs(share) >= kFarOutside; };
-  if (!is_whole(class_id) || class_id < 0 || !(entry.box || is_outline) ||
-      std::ranges::any_of(values, is_far))
-    entry.reason = reason::kOddLine;
-  image.add(entry, set);
 }
 
 void YoloLabels::check() const {

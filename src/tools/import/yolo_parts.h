@@ -29,9 +29,6 @@ class YoloLabels {
   void check() const;
 
  private:
-  void read_line(const std::string& line, const std::string& place, ForeignImage& image,
-                 ForeignSet& set);
-
   int64_t num_long_ = 0;       ///< lines of more than a box
   int64_t num_keypoints_ = 0;  ///< of these: a box and points, not an outline
   std::string first_keypoints_;
