@@ -93,23 +93,23 @@ struct MadeObjects {
 /// Two entries of one image would each lack the objects of the other. Equal ones are one.
 void lose_repeated_images(ForeignSet& set) {
   for (auto& [split, images] : set.splits) {
-    std::map<std::string, size_t> first;  // by file, in `kept`
+    std::map<fs::path, size_t> first;  // by file, in `kept`
     ForeignImages kept;
     for (ForeignImage& image : images) {
-      const bool is_shared = image.defect && image.defect->reason == reason::kImageAmbiguous;
-      // the number makes an image without a certain file differ from all others
-      const std::string file = image.path.empty() || is_shared
-                                   ? std::to_string(kept.size())
-                                   : fs::path(image.path).lexically_normal().string();
-      const auto [known, is_new] = first.try_emplace(file, kept.size());
-      ForeignImage* earlier = is_new ? nullptr : &kept[known->second];
-      if (!is_new && image.objects == earlier->objects && image.lost.empty() &&
-          earlier->lost.empty() && image.defect.has_value() == earlier->defect.has_value()) {
-        set.ledger.note("entries that repeat an image with the same objects");
-        continue;
+      const bool has_file =
+          !image.path.empty() && !(image.defect && image.defect->reason == reason::kImageAmbiguous);
+      const auto [known, is_new] = first.try_emplace(
+          has_file ? fs::path(image.path).lexically_normal() : fs::path(), kept.size());
+      if (has_file && !is_new) {
+        ForeignImage& earlier = kept[known->second];
+        if (image.objects == earlier.objects && image.lost.empty() && earlier.lost.empty() &&
+            image.defect.has_value() == earlier.defect.has_value()) {
+          set.ledger.note("entries that repeat an image with the same objects");
+          continue;
+        }
+        earlier.leave_out(reason::kTwoEntries, earlier.where);
+        image.leave_out(reason::kTwoEntries, image.where);
       }
-      if (!is_new) earlier->leave_out(reason::kTwoEntries, earlier->where);
-      if (!is_new) image.leave_out(reason::kTwoEntries, image.where);
       kept.push_back(std::move(image));
     }
     images = std::move(kept);

@@ -72,15 +72,15 @@ YoloLayout read_yaml(const std::string& path, ForeignSet& set) {
     for (const std::string& entry :
          split.IsSequence() ? split.as<Strings>() : std::vector{split.as<std::string>()}) {
       const fs::path place = resolve(root, beside, entry);
-      if (!path_exists(place) && name == "test") {  // of some exports, which do not need it
-        set.ledger.note("split test, which the YAML lists but does not exist");
+      if (!path_exists(place)) {
+        if (name != "test")
+          refuse_yolo(
+              place, "it is neither a directory of images nor a text file of paths",
+              "correct \"path\" and the splits in the YAML, or pass the directory of \"path\" "
+              "with --images");
+        set.ledger.note("split test, which the YAML lists but does not exist");  // some exports
         continue;
       }
-      if (!path_exists(place))
-        refuse_yolo(
-            place, "it is neither a directory of images nor a text file of paths",
-            "correct \"path\" and the splits in the YAML, or pass the directory of \"path\" "
-            "with --images");
       layout.has_lists = layout.has_lists || !is_dir(place);
       Paths& images = layout.images[name];
       for (fs::path& image : list_split_images(place, root)) images.push_back(std::move(image));
