@@ -161,7 +161,7 @@ TEST_F(Forms, ToolsVideosAndOtherImagesAreNamed) {
   expect(kCat, {{"videos", {"a.mp4"}}}, "it has a video");
   EXPECT_EQ(names_of(kCat, {{"video", ""}, {"videos", Json::array()}}), "cat");
   question_ = "<image><image>Find all.";
-  expect(kCat, Json::object(), "2 marks of images for one image");
+  expect(kCat, Json::object(), "images: 1, marks of images: 2");
   question_ = "<img>a.png</img>Find all.";
   expect(kCat, Json::object(), "<img>");
 }

@@ -95,11 +95,9 @@ void refuse_other_uses(const Json& record, const ChatRecord& chat) {
     if (turn.role == Role::kUser && has("<img>"))
       throw LeftOut{reason::kSeveralImages, "an <img> in the question"};
   }
-  if (chat.images.size() != 1)
-    throw LeftOut{reason::kSeveralImages, fmt::format("{} images", chat.images.size())};
-  if (chat.num_marks > 1)
-    throw LeftOut{reason::kSeveralImages,
-                  fmt::format("{} marks of images for one image", chat.num_marks)};
+  if (chat.images.size() != 1 || chat.num_marks > 1)
+    throw LeftOut{reason::kSeveralImages, fmt::format("images: {}, marks of images: {}",
+                                                      chat.images.size(), chat.num_marks)};
 }
 
 /// The members of a record that training ignores and a round trip keeps.
@@ -145,10 +143,8 @@ ChatRecord read_chat(const Json& record) {
 }
 
 ForeignSet read_chat_files(const Strings& sources, const ImportOptions& options) {
-  return read_sources(
-      sources, kForm,
-      {.repeats_images = true, .assumed_form = BoxForm::kCorners, .options = options},
-      each_record(read_record));
+  ForeignSet set{.repeats_images = true, .assumed_form = BoxForm::kCorners, .options = options};
+  return read_sources(sources, kForm, std::move(set), each_record(read_record));
 }
 
 }  // namespace rematch

@@ -224,9 +224,9 @@ RepairedRecords repair_records(const std::string& path, const std::string& out,
   const ForbiddenTexts forbidden = forbidden_texts({});
   ForeignSet set;
   std::vector<ForeignImage>& images = set.splits[guess_split(path)];
-  const auto read = [](const Json& record, const auto& path, const auto& where, auto&,
-                       auto& images) { images.push_back(read_plain_record(record, path, where)); };
-  each_record(read)(path, set, images);
+  each_record([](const Json& record, const auto& path, const auto& where, auto&, auto& images) {
+    images.push_back(read_plain_record(record, path, where));
+  })(path, set, images);
   join_images(set);
   RepairedRecords repaired;
   Repairer repairer(path, options, repaired.changes);
