@@ -53,9 +53,16 @@ at::Tensor ParameterLoader::take_as(const std::string& name, const std::string& 
   if (dir_) check_stored(*dir_, name, shape);
   const bool is_wide = float32_names_.count(name) != 0 && dir_ && dir_->dtype(name) == at::kFloat;
   const at::ScalarType dtype = is_wide ? at::kFloat : options_.dtype;
-  const at::Tensor tensor = options_.device.is_meta()
-                                ? at::empty(shape, at::TensorOptions(dtype).device(options_.device))
-                                : dir_->tensor(name).to(dtype).to(options_.device);
+  const auto options = at::TensorOptions(dtype).device(options_.device);
+  at::Tensor tensor;
+  if (is_in_block_) {
+    tensor = at::empty({0}, options);
+    tensor.unsafeGetTensorImpl()->set_sizes_contiguous(shape);
+  } else if (options_.device.is_meta()) {
+    tensor = at::empty(shape, options);
+  } else {
+    tensor = dir_->tensor(name).to(dtype).to(options_.device);
+  }
   parameters_.push_back({as, tensor});
   used_.push_back(name);
   return tensor;
@@ -103,14 +110,23 @@ void ParameterLoader::take_weight(LinearWeights& layer, const LinearDescription&
 
 LayerSource::Need ParameterLoader::take_block(const std::function<void()>& fill) {
   const size_t first = parameters_.size();
-  fill();
   const std::shared_ptr<BlockWeights>& blocks = options_.blocks;
-  if (!blocks) return {};
+  is_in_block_ = blocks != nullptr;
+  fill();
+  if (!std::exchange(is_in_block_, false)) return {};
   std::vector<at::Tensor> tensors;
+  Strings names;
   for (size_t i = first; i < parameters_.size(); ++i) {
-    if (!parameters_[i].packed) tensors.push_back(parameters_[i].tensor);
+    if (parameters_[i].packed) continue;
+    tensors.push_back(parameters_[i].tensor);
+    names.push_back(parameters_[i].name);
   }
-  const size_t block = blocks->hold(tensors);
+  const size_t block = blocks->hold(tensors, [&](size_t i, int64_t begin, int64_t count) {
+    return options_.device.is_meta() ? at::empty({count}, tensors[i].options())
+                                     : dir_->values(names[i], begin, count)
+                                           .to(tensors[i].scalar_type())
+                                           .to(options_.device);
+  });
   const LayerSource::Need need = [blocks, block] { blocks->need(block); };
   for (size_t i = first; i < parameters_.size(); ++i) {
     if (!parameters_[i].packed) parameters_[i].need = need;

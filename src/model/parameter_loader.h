@@ -36,7 +36,7 @@ class ParameterLoader {
   /// Fills a Linear's weight: packed if it is stored so or ModelOptions::four_bit asks for it.
   /// @throws UserError (data) as take() and read_four_bit(), and for a packed head
   void take_weight(LinearWeights& layer, const LinearDescription& linear);
-  /// Takes the tensors of a block, and gives them to ModelOptions::blocks, if there are such.
+  /// Takes the tensors of a block. If there are ModelOptions::blocks, these read what they hold.
   LayerSource::Need take_block(const std::function<void()>& fill);
   /// Counts a tensor as used without loading it as a parameter.
   void skip(const std::string& name) { used_.push_back(name); }
@@ -54,6 +54,7 @@ class ParameterLoader {
   ModelOptions options_;
   std::set<std::string> float32_names_;
   std::string head_;
+  bool is_in_block_ = false;  ///< take() leaves values to take_block()
   std::vector<NamedParameter> parameters_;
   Strings used_;
 };

@@ -29,6 +29,7 @@ TEST(Safetensors, ReadsValuesShapesAndDtypes) {
   EXPECT_EQ(file->dtype("matrix.bfloat16"), at::kBFloat16);
   EXPECT_EQ(file->dtype("matrix.float8_e4m3fn"), at::kFloat8_e4m3fn);
   EXPECT_TRUE(at::equal(file->tensor("odd \"name\"\n\u00e9\u4e2d\\"), at::arange(5, at::kLong)));
+  EXPECT_TRUE(at::equal(file->values("odd \"name\"\n\u00e9\u4e2d\\", 1, 3), at::arange(1, 4)));
   EXPECT_EQ(file->metadata().at("format"), "pt");
   EXPECT_TRUE(file->has("Upper"));
   EXPECT_FALSE(file->has("upper"));

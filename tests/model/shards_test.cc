@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <numeric>
@@ -14,6 +16,7 @@
 #include "model/adapter.h"
 #include "model/oracle_cases.h"
 #include "model/tiny_checkpoint.h"
+#include "nn/memory_meter.h"
 #include "support/ranks.h"
 
 namespace rematch {
@@ -110,6 +113,28 @@ void expect_the_bits_of_whole_weights(const Case& of, int num_ranks) {
   });
 }
 
+/// Counts the values that are read, and sees that none are read before.
+class CountedReads : public FrozenShards {
+ public:
+  using FrozenShards::FrozenShards;
+  size_t hold(const std::vector<at::Tensor>& tensors, const Read& read) override {
+    num_bytes += 256;  // of the parts' ends
+    for (const at::Tensor& tensor : tensors) {
+      EXPECT_EQ(tensor.storage().nbytes(), 0u);
+      num_in_blocks += tensor.numel();
+      num_bytes += static_cast<int64_t>(tensor.nbytes() + 63) / 64 * 64;
+    }
+    return FrozenShards::hold(tensors, [&](size_t i, int64_t begin, int64_t count) {
+      num_read += count;
+      most_at_once = std::max(most_at_once, count);
+      return read(i, begin, count);
+    });
+  }
+
+  int64_t num_in_blocks = 0, num_read = 0, most_at_once = 0;  ///< values
+  int64_t num_bytes = 0;                                      ///< of all parts, at most
+};
+
 }  // namespace
 
 TEST(FrozenShards, GiveTheBitsOfWholeWeightsInEveryFamily) {
@@ -132,13 +157,41 @@ TEST(FrozenShards, GiveTheSameBitsOnFourRanksAndInBfloat16) {
   }
 }
 
+// In memory: its parts, the weights outside blocks, and a range of one tensor.
+TEST(FrozenShards, LoadingReadsTheRanksPartAlone) {
+  constexpr int kRanks = 4;
+  for (const std::string& base : {test::tiny_tied(), test::windows_tied(), test::delta_tied()}) {
+    SCOPED_TRACE(base);
+    std::atomic<int64_t> num_read = 0, num_in_blocks = 0;
+    test::run_ranks(kRanks, [&](Group& group) {
+      const auto blocks = std::make_shared<CountedReads>(group, at::kCPU);
+      const test::MemoryMeter meter;
+      const auto model = Model::load(base, {.dtype = at::kBFloat16, .blocks = blocks});
+      int64_t rest = 0;
+      for (const NamedParameter& parameter : model->parameters())
+        rest += parameter.need ? 0 : static_cast<int64_t>(parameter.tensor.nbytes());
+      EXPECT_LE(meter.peak_bytes(), rest + blocks->num_bytes / kRanks + 4 * blocks->most_at_once);
+      num_read += blocks->num_read;
+      num_in_blocks += blocks->num_in_blocks;
+    });
+    EXPECT_EQ(num_read, num_in_blocks / kRanks) << "every value by one rank";
+  }
+}
+
 TEST(FrozenShards, AWeightHasNoValuesWhileAnotherBlockIsWhole) {
   test::run_ranks(2, [&](Group& group) {
     const auto blocks = std::make_shared<FrozenShards>(group, at::kCPU);
     const at::Tensor whole = at::arange(100, at::kFloat), first = whole.clone(),
                      second = whole.to(at::kBFloat16), third = at::ones({3, 5});
-    EXPECT_EQ(blocks->hold({first, third}), 0u);
-    EXPECT_EQ(blocks->hold({second}), 1u);
+    const auto hold = [&](const std::vector<at::Tensor>& tensors) {
+      std::vector<at::Tensor> values;
+      for (const at::Tensor& tensor : tensors) values.push_back(tensor.clone().flatten());
+      return blocks->hold(tensors, [&](size_t i, int64_t begin, int64_t count) {
+        return values[i].narrow(0, begin, count);
+      });
+    };
+    EXPECT_EQ(hold({first, third}), 0u);
+    EXPECT_EQ(hold({second}), 1u);
     EXPECT_EQ(first.const_data_ptr(), nullptr);
     blocks->need(0);
     EXPECT_TRUE(first.equal(whole) && third.equal(at::ones({3, 5})));

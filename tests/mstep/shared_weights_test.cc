@@ -25,7 +25,12 @@ namespace {
 /// An embedding and a head around two frozen matrices, which ranks may share.
 struct FrozenToy {
   explicit FrozenToy(std::shared_ptr<FrozenShards> shards) : blocks(std::move(shards)) {
-    for (size_t i = 0; blocks && i < frozen.size(); ++i) blocks->hold({frozen[i]});
+    for (size_t i = 0; blocks && i < frozen.size(); ++i) {
+      const at::Tensor values = frozen[i].detach().flatten();
+      blocks->hold({frozen[i]}, [&](size_t, int64_t begin, int64_t count) {
+        return values.narrow(0, begin, count);
+      });
+    }
   }
   std::shared_ptr<FrozenShards> blocks;
   at::Tensor embedding_VH = test::random_tensor({test::kVocab, test::kHidden}, 1).requires_grad_();

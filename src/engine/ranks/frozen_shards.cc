@@ -23,39 +23,37 @@ at::Tensor make_bytes(int64_t size, const at::Device& device) {
   return at::empty({size}, at::TensorOptions(at::kByte).device(device));
 }
 
-at::Tensor bytes_of(const at::Tensor& tensor) { return tensor.detach().view({-1}).view(at::kByte); }
-
-// Copies the bytes of a block that belong to its part [begin, begin + part.numel()).
-// @param at  place of the tensor in the block
-void copy_part(const at::Tensor& tensor, int64_t at, int64_t begin, at::Tensor& part) {
-  const int64_t size = static_cast<int64_t>(tensor.nbytes()), first = std::max(at, begin),
-                end = std::min(at + size, begin + part.numel());
-  if (first >= end) return;
-  part.narrow(0, first - begin, end - first)
-      .copy_(bytes_of(tensor).narrow(0, first - at, end - first));
-}
+int64_t bytes_of(const at::Tensor& tensor) { return static_cast<int64_t>(tensor.nbytes()); }
 
 }  // namespace
 
-size_t FrozenShards::hold(const std::vector<at::Tensor>& tensors) {
+size_t FrozenShards::hold(const std::vector<at::Tensor>& tensors, const Read& read) {
   const at::NoGradGuard no_grad;
   std::vector<int64_t> places;
   int64_t size = 0;
   for (const at::Tensor& tensor : tensors) {
     REMATCH_CHECK(tensor.is_contiguous() && tensor.device() == device_, tensor.device().str());
     places.push_back(size);
-    size += aligned(static_cast<int64_t>(tensor.nbytes()));
+    size += aligned(bytes_of(tensor));
   }
   const int64_t part_bytes = aligned((size + group_.size() - 1) / group_.size());
   const int64_t block_bytes = part_bytes * group_.size();
   Shard shard{.part = make_bytes(part_bytes, device_).zero_(),
               .storage = c10::Storage(c10::Storage::use_byte_size_t(), block_bytes,
                                       at::DataPtr(nullptr, device_))};
+  const int64_t begin = group_.rank() * part_bytes;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    copy_part(tensors[i], places[i], group_.rank() * part_bytes, shard.part);
+    // Places and parts are aligned, so no value is cut.
+    const int64_t width = static_cast<int64_t>(tensors[i].element_size()),
+                  first = std::max(places[i], begin),
+                  end = std::min(places[i] + bytes_of(tensors[i]), begin + part_bytes);
+    if (first < end) {
+      shard.part.narrow(0, first - begin, end - first)
+          .copy_(read(i, (first - places[i]) / width, (end - first) / width).view(at::kByte));
+    }
     c10::TensorImpl* const tensor = tensors[i].unsafeGetTensorImpl();
     tensor->set_storage_keep_dtype(shard.storage);
-    tensor->set_storage_offset(places[i] / static_cast<int64_t>(tensors[i].element_size()));
+    tensor->set_storage_offset(places[i] / width);
   }
   buffer_bytes_ = std::max(buffer_bytes_, block_bytes);
   blocks_.push_back(std::move(shard));

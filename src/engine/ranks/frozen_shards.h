@@ -26,7 +26,7 @@ class FrozenShards : public BlockWeights {
   /// @param device  of the weights
   FrozenShards(Group& group, const at::Device& device) : group_(group), device_(device) {}
 
-  size_t hold(const std::vector<at::Tensor>& tensors) override;
+  size_t hold(const std::vector<at::Tensor>& tensors, const Read& read) override;
   /// @throws what synchronous calls of the group throw, also inside a backward pass
   void need(size_t block) override;
   void meet() override;

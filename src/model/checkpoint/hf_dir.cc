@@ -128,6 +128,11 @@ at::Tensor HfDir::tensor(const std::string& name) const {
   return found.file->tensor(found.stored_name);
 }
 
+at::Tensor HfDir::values(const std::string& name, int64_t begin, int64_t count) const {
+  const Location& found = location(name);
+  return found.file->values(found.stored_name, begin, count);
+}
+
 std::string_view HfDir::bytes(const std::string& name) const {
   const Location& found = location(name);
   return found.file->bytes(found.stored_name);

@@ -1,5 +1,6 @@
 #include "model/checkpoint/safetensors.h"
 
+#include <c10/util/accumulate.h>
 #include <fmt/core.h>
 
 #include <cstring>
@@ -90,18 +91,23 @@ at::ScalarType SafetensorsFile::dtype(const std::string& name) const {
 }
 
 at::Tensor SafetensorsFile::tensor(const std::string& name) const {
-  const SafetensorsEntry& stored = entry(name);
-  at::Tensor tensor = at::empty(stored.shape, at::TensorOptions().dtype(torch_type(*stored.dtype)));
+  const std::vector<int64_t>& shape = entry(name).shape;
+  return values(name, 0, c10::multiply_integers(shape)).view(shape);
+}
+
+at::Tensor SafetensorsFile::values(const std::string& name, int64_t begin, int64_t count) const {
+  at::Tensor values = at::empty({count}, at::TensorOptions().dtype(dtype(name)));
   // memcpy, because files of other writers may be unaligned.
-  const std::string_view values = bytes(name);
-  REMATCH_CHECK(tensor.nbytes() == values.size(),
-                fmt::format("{} and {} bytes", tensor.nbytes(), values.size()));
-  for (size_t at = 0; at < values.size(); at += kSliceBytes) {
-    const std::string_view slice = values.substr(at, kSliceBytes);
-    std::memcpy(static_cast<char*>(tensor.data_ptr()) + at, slice.data(), slice.size());
+  const std::string_view stored =
+      bytes(name).substr(static_cast<size_t>(begin) * values.element_size(), values.nbytes());
+  REMATCH_CHECK(values.nbytes() == stored.size(),
+                fmt::format("{} and {} bytes", values.nbytes(), stored.size()));
+  for (size_t at = 0; at < stored.size(); at += kSliceBytes) {
+    const std::string_view slice = stored.substr(at, kSliceBytes);
+    std::memcpy(static_cast<char*>(values.data_ptr()) + at, slice.data(), slice.size());
     file_.drop(slice);
   }
-  return tensor;
+  return values;
 }
 
 std::string_view SafetensorsFile::bytes(const std::string& name) const {

@@ -30,6 +30,8 @@ class SafetensorsFile {
   at::ScalarType dtype(const std::string& name) const;
   /// A copy of a tensor on the CPU. The file's pages are given back while it is copied.
   at::Tensor tensor(const std::string& name) const;
+  /// The same for the values [begin, begin + count) of the flattened tensor; reads no others.
+  at::Tensor values(const std::string& name, int64_t begin, int64_t count) const;
   /// The stored bytes of a tensor, valid as long as this object.
   std::string_view bytes(const std::string& name) const;
   /// Gives the memory of bytes() back, until they are read again.

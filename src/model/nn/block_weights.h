@@ -11,11 +11,14 @@ namespace rematch {
 class BlockWeights {
  public:
   virtual ~BlockWeights() = default;
-  /// Takes over the values of the next block. The tensors stay the same objects with the same
-  /// shapes, but have values only after need().
-  /// @param tensors  contiguous, without gradients, none of them twice
+  /// Reads the values [begin, begin + count) of tensor `i` of a block, flattened, in its dtype and
+  /// on its device.
+  using Read = std::function<at::Tensor(size_t i, int64_t begin, int64_t count)>;
+  /// Takes the values of the next block: of each tensor it reads those that this process holds. The
+  /// tensors stay the same objects with the same shapes, but have values only after need().
+  /// @param tensors  contiguous, without gradients, none of them twice; their values are not used
   /// @return  number of the block, from 0
-  virtual size_t hold(const std::vector<at::Tensor>& tensors) = 0;
+  virtual size_t hold(const std::vector<at::Tensor>& tensors, const Read& read) = 0;
   /// Gives a block's tensors their values, until need() of another block. Every process must be in
   /// need() or meet().
   virtual void need(size_t block) = 0;

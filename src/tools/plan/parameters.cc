@@ -23,7 +23,7 @@ int64_t num_token_row_values(const ModelDescription& model, const AdapterTargetS
 // Marks the parameters of blocks.
 class MarkedBlocks : public BlockWeights {
  public:
-  size_t hold(const std::vector<at::Tensor>&) override { return 0; }
+  size_t hold(const std::vector<at::Tensor>&, const Read&) override { return 0; }
   void need(size_t) override {}
   void meet() override {}
 };
