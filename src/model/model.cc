@@ -16,6 +16,7 @@
 #include "model/parameter_loader.h"
 #include "model/pixel_levels.h"
 #include "model/positions.h"
+#include "model/shared_table.h"
 #include "model/supported.h"
 #include "model/token_rows.h"
 #include "model/vision_tower.h"
@@ -112,10 +113,26 @@ struct Model::Impl {
     for (size_t i = 0; i < parameters.size(); ++i) index[parameters[i].name] = i;
   }
 
+  /// Gives a frozen table to the blocks, if there are such.
+  /// @return  NamedParameter::need
+  std::function<void()> share(const std::string& module) {
+    NamedParameter& table = parameters[index.at(module + ".weight")];
+    if (options.blocks && !table.tensor.requires_grad()) share_table(table, options.blocks);
+    return table.need;
+  }
+  /// The same for embedding and head, but for those with an adapter or trained rows.
+  void share_tables() {
+    if (!embedding_rows) need_embedding = share(description.text.embedding);
+    if (head.adapter) return;
+    const auto need = tied ? need_embedding : share(description.text.head.module);
+    if (need) head.adapter = std::make_shared<const SharedHead>(need);
+  }
+
   ModelDescription description;
   ModelOptions options;
   VisionTower tower;
   at::Tensor embedding;
+  std::function<void()> need_embedding;             // empty = it is in memory
   std::shared_ptr<const TokenRows> embedding_rows;  // of the adapter
   std::unique_ptr<Decoder> decoder;
   LinearWeights head;
@@ -195,6 +212,7 @@ void Model::attach(std::shared_ptr<Adapter> adapter,
   if (impl_->tied) impl_->head.adapter = embedding_rows;
   impl_->embedding_rows = std::move(embedding_rows);
   impl_->adapter = std::move(adapter);
+  impl_->share_tables();
 }
 bool Model::tied() const { return impl_->tied; }
 const std::vector<NamedParameter>& Model::parameters() const { return impl_->parameters; }
@@ -282,6 +300,7 @@ at::Tensor Model::decode_TH(const at::Tensor& embeds_TH, const at::Tensor& posit
 
 at::Tensor Model::embed(const at::Tensor& token_ids) const {
   const int64_t pad = impl_->description.text.pad_token_id;
+  if (impl_->need_embedding) impl_->need_embedding();
   if (impl_->embedding_rows)
     return impl_->embedding_rows->embed(impl_->embedding, upload(token_ids, device()), pad);
   return at::embedding(impl_->embedding, upload(token_ids, device()), pad);

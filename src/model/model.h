@@ -31,7 +31,8 @@ struct ModelOptions {
   Checkpointing gradient_checkpointing = Checkpointing::kOff;
   /// Quantise the weights of all Linears but the head while they are loaded, one at a time.
   std::optional<FourBitSettings> four_bit = {};
-  /// Hold the weights of decoder layers, which then are frozen; null = the model holds them.
+  /// Hold the weights of decoder layers and vision blocks, which then are frozen, and of an
+  /// embedding and a head that an adapter leaves as they are; null = the model holds them.
   std::shared_ptr<BlockWeights> blocks = nullptr;
 };
 

@@ -3,6 +3,7 @@
 #include "model/check_interrupt.h"
 #include "model/nn/affine.h"
 #include "model/nn/attention.h"
+#include "model/nn/block_weights.h"
 #include "model/nn/checkpoint.h"
 #include "model/nn/device_kernels.h"
 #include "model/nn/swiglu.h"
@@ -68,7 +69,9 @@ VisionTower::VisionTower(const VisionDescription& vision, LayerSource& source)
     pos_embed_ = source.take(vision.position_table + ".weight",
                              {vision.num_position_embeddings, vision.hidden_size});
   }
-  for (size_t i = 0; i < blocks_.size(); ++i) fill_block(blocks_[i], vision.blocks[i], source);
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    needs_.push_back(source.fill_block([&] { fill_block(blocks_[i], vision.blocks[i], source); }));
+  }
   fill_merger(merger_, vision.merger, source);
   for (size_t i = 0; i < deepstack_mergers_.size(); ++i)
     fill_merger(deepstack_mergers_[i], vision.deepstack_mergers[i], source);
@@ -129,14 +132,14 @@ VisionFeatures VisionTower::forward(const at::Tensor& pixel_values_NC,
     check_interrupt();
     const std::shared_ptr<SegmentAttention>& attention =
         vision_.blocks[i].window > 0 ? in_windows : in_frames;
-    hidden =
-        !checkpointing_
-            ? block_forward(blocks_[i], hidden, rows.rope, *attention)
-            : run_checkpointed(
-                  [this, i, rope = rows.rope, attention](const std::vector<at::Tensor>& inputs) {
-                    return block_forward(blocks_[i], inputs[0], rope, *attention);
-                  },
-                  {hidden});
+    hidden = run_block(needs_[i], [&] {
+      if (!checkpointing_) return block_forward(blocks_[i], hidden, rows.rope, *attention);
+      return run_checkpointed(
+          [this, i, rope = rows.rope, attention](const std::vector<at::Tensor>& inputs) {
+            return block_forward(blocks_[i], inputs[0], rope, *attention);
+          },
+          {hidden});
+    });
     const int64_t merger = vision_.blocks[i].deepstack_merger;
     if (merger >= 0) output.deepstack_MH.push_back(merge(deepstack_mergers_[merger]));
   }

@@ -62,6 +62,7 @@ class VisionTower {
   LinearWeights patch_embed_;  ///< convolution weight [D, 3, T, p, p]
   at::Tensor pos_embed_;       ///< undefined without learned positions
   std::vector<VisionBlock> blocks_;
+  std::vector<LayerSource::Need> needs_;  ///< of the blocks
   PatchMerger merger_;
   std::vector<PatchMerger> deepstack_mergers_;
   bool checkpointing_ = false;

@@ -29,6 +29,8 @@ struct Case {
   bool use_dora = false;
   Checkpointing checkpointing = Checkpointing::kOff;
   at::ScalarType dtype = at::kFloat;
+  AdapterTargets targets = {};
+  double dropout = 0.3;
 };
 
 std::shared_ptr<Model> load(const Case& of, const std::shared_ptr<BlockWeights>& blocks) {
@@ -36,9 +38,11 @@ std::shared_ptr<Model> load(const Case& of, const std::shared_ptr<BlockWeights>&
       of.base, {.dtype = of.dtype, .gradient_checkpointing = of.checkpointing, .blocks = blocks});
   std::vector<std::string> names;
   for (const NamedParameter& parameter : model->parameters()) names.push_back(parameter.name);
-  const auto adapter = Adapter::create(
-      *model, select_targets(model->description(), names, {}),
-      {.lora = {.rank = 4, .dropout = 0.3, .use_dora = of.use_dora}, .seed = 7, .base_model = "x"});
+  const auto adapter =
+      Adapter::create(*model, select_targets(model->description(), names, of.targets),
+                      {.lora = {.rank = 4, .dropout = of.dropout, .use_dora = of.use_dora},
+                       .seed = 7,
+                       .base_model = "x"});
   for (const NamedParameter& parameter : adapter->parameters()) {
     if (parameter.name.find("lora_B") == std::string::npos) continue;
     const at::NoGradGuard no_grad;
@@ -59,9 +63,9 @@ RowInput text_row(int64_t index) {
 
 void add_gradients(const Model& model, int64_t index, const at::Tensor& hidden_TH,
                    Gradients& found) {
+  const at::Tensor logits = model.head_KV(hidden_TH.slice(0, 0, INT64_MAX, 9));
   torch::autograd::backward(
-      {(hidden_TH.flatten() * at::sin(at::arange(hidden_TH.numel(), at::kFloat) * 0.37f)).sum()},
-      {});
+      {(logits.flatten() * at::sin(at::arange(logits.numel(), at::kFloat) * 0.37f)).sum()}, {});
   for (const NamedParameter& parameter : model.adapter()->parameters()) {
     if (parameter.tensor.grad().defined())
       found[std::to_string(index) + " " + parameter.name] =
@@ -69,14 +73,14 @@ void add_gradients(const Model& model, int64_t index, const at::Tensor& hidden_T
   }
 }
 
-/// Trains on `num_rows` rows; then adds the hidden states of an evaluation as "hidden".
+/// Trains on `num_rows` rows; then adds those of an evaluation, as "hidden" and "logits".
 Gradients run_rows(const Model& model, const Case& of, int64_t num_rows) {
   Gradients found;
   for (int64_t index = 0; index < num_rows; ++index) {
     const auto training = model.adapter()->training_row(3, index);
     add_gradients(model, index, model.forward_TH(text_row(index), {}), found);
   }
-  if (num_rows > 1 && of.base == test::tiny_tied()) {  // with images, on some of the ranks
+  if (num_rows > 1) {  // with images, on some of the ranks
     const test::OracleAnswers answers(of.base);
     const std::string name = test::OracleAnswers::cases().back();
     add_gradients(model, num_rows,
@@ -86,6 +90,7 @@ Gradients run_rows(const Model& model, const Case& of, int64_t num_rows) {
   }
   const at::NoGradGuard no_grad;
   found["hidden"] = model.forward_TH(text_row(num_rows), {});
+  found["logits"] = model.head_KV(found["hidden"]);
   return found;
 }
 
@@ -138,12 +143,13 @@ class CountedReads : public FrozenShards {
 }  // namespace
 
 TEST(FrozenShards, GiveTheBitsOfWholeWeightsInEveryFamily) {
-  for (const std::string& base : {test::tiny_tied(), test::windows_tied(), test::delta_tied()}) {
+  for (const std::string& base :
+       {test::tiny_tied(), test::tiny_untied(), test::windows_tied(), test::delta_tied()}) {
     for (const bool use_dora : {false, true}) {
       for (const Checkpointing checkpointing :
            {Checkpointing::kOff, Checkpointing::kOn, Checkpointing::kSelective}) {
         SCOPED_TRACE(base + (use_dora ? " dora" : " lora"));
-        expect_the_bits_of_whole_weights({base, use_dora, checkpointing}, 2);
+        expect_the_bits_of_whole_weights({base, use_dora, checkpointing}, 3);
       }
     }
   }
@@ -155,6 +161,48 @@ TEST(FrozenShards, GiveTheSameBitsOnFourRanksAndInBfloat16) {
     expect_the_bits_of_whole_weights(of, 4);
     expect_the_bits_of_whole_weights({test::delta_tied(), use_dora}, 4);
   }
+}
+
+TEST(FrozenShards, HoldTheEmbeddingAndTheHeadThatNothingTrains) {
+  AdapterTargets tokens, saved, both;
+  tokens.token_ids = {3, 5};
+  saved.modules_to_save = {"lm_head"};
+  both.target_modules = {"lm_head", "q_proj"};
+  const auto held = [](const Case& of) {
+    std::string found;
+    test::run_ranks(2, [&](Group& group) {
+      const auto model = load(of, std::make_shared<FrozenShards>(group, at::kCPU));
+      if (group.rank() == 1) return;
+      for (const char* name : {test::kEmbedding, test::kHead}) {
+        const NamedParameter* parameter = model->find_parameter(name);
+        found += parameter == nullptr ? "-" : parameter->need ? "held " : "here ";
+      }
+    });
+    return found;
+  };
+  EXPECT_EQ(held({.base = test::tiny_tied()}), "held -");
+  EXPECT_EQ(held({.base = test::tiny_tied(), .targets = tokens}), "here -");
+  for (const auto& [targets, wanted] :
+       {std::pair(AdapterTargets(), "held held "), std::pair(tokens, "here here "),
+        std::pair(saved, "held here "), std::pair(both, "held here ")}) {
+    const Case of{.base = test::tiny_untied(), .targets = targets, .dropout = 0};
+    EXPECT_EQ(held(of), wanted);
+    expect_the_bits_of_whole_weights(of, 2);
+  }
+}
+
+TEST(FrozenShards, HoldTheBlocksOfTheVisionTower) {
+  test::run_ranks(2, [&](Group& group) {
+    for (const std::string& base : {test::tiny_tied(), test::windows_tied(), test::delta_tied()}) {
+      const auto model = Model::load(
+          base, {.blocks = std::make_shared<FrozenShards>(group, at::Device(at::kCPU))});
+      for (const NamedParameter& parameter : model->parameters()) {
+        const bool is_in_block = parameter.name.find(".blocks.") != std::string::npos ||
+                                 parameter.name.find(".layers.") != std::string::npos;
+        EXPECT_EQ(static_cast<bool>(parameter.need), is_in_block) << parameter.name;
+      }
+    }
+  });
 }
 
 // In memory: its parts, the weights outside blocks, and a range of one tensor.

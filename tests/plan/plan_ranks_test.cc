@@ -24,7 +24,8 @@ TEST(Plan, ZeroStagesSplitTheOptimizerThenTheGradients) {
   EXPECT_EQ(bytes_of(two, "update", "weights"), bytes_of(none, "update", "weights"));
 }
 
-// With an adapter each rank holds a part of the decoder's layers, two of them whole, and the rest.
+// With an adapter each rank holds a part of both towers' layers, of the embedding and of the head,
+// a layer and a table of them whole, and the rest.
 TEST(Plan, ZeroStageThreeSplitsTheFrozenLayers) {
   PlanRequest request = test::eight_b();
   request.tuner.train_type = TrainType::kLora;
@@ -34,9 +35,18 @@ TEST(Plan, ZeroStageThreeSplitsTheFrozenLayers) {
   request.device.zero_stage = 3;
   const int64_t hidden = 4096, inner = 12288, heads = 32 * 128, kv = 8 * 128,
                 layer =
-                    2 * (hidden * (2 * heads + 2 * kv) + 3 * hidden * inner + 2 * hidden + 2 * 128);
+                    2 * (hidden * (2 * heads + 2 * kv) + 3 * hidden * inner + 2 * hidden + 2 * 128),
+                table = 2 * 151936 * hidden, width = 1152, wide = 4304,
+                block = 2 * (4 * width * width + 2 * width * wide + 9 * width + wide);
   EXPECT_EQ(whole - bytes_of(make_plan(request), "update", "weights"),
-            36 * layer * 3 / 4 - 2 * layer);
+            (36 * layer + 2 * table + 27 * block) * 3 / 4 - layer - table);
+  request.tuner.targets.trainable_token_indices = {"7"};
+  EXPECT_EQ(whole - bytes_of(make_plan(request), "update", "weights"),
+            (36 * layer + 27 * block) * 3 / 4 - 2 * layer - 2 * 4 * hidden);
+  request.tuner.targets = {.modules_to_save = {"lm_head"}};
+  EXPECT_EQ(whole - bytes_of(make_plan(request), "update", "weights"),
+            (36 * layer + table + 27 * block) * 3 / 4 - layer - table);
+  request.tuner.targets = {};
   request.device.num_ranks = 1;
   EXPECT_EQ(bytes_of(make_plan(request), "update", "weights"), whole);
 }

@@ -23,6 +23,14 @@ at::Tensor make_bytes(int64_t size, const at::Device& device) {
   return at::empty({size}, at::TensorOptions(at::kByte).device(device));
 }
 
+// Leaves a buffer for `size` bytes, or puts one in its place that is neither too small nor far too
+// large.
+void fit(at::Tensor& buffer, int64_t size, const at::Device& device) {
+  if (buffer.defined() && size <= buffer.numel() && buffer.numel() <= size + size / 4) return;
+  buffer.reset();  // first, so that there are never both
+  buffer = make_bytes(size, device);
+}
+
 int64_t bytes_of(const at::Tensor& tensor) { return static_cast<int64_t>(tensor.nbytes()); }
 
 }  // namespace
@@ -55,7 +63,6 @@ size_t FrozenShards::hold(const std::vector<at::Tensor>& tensors, const Read& re
     tensor->set_storage_keep_dtype(shard.storage);
     tensor->set_storage_offset(places[i] / width);
   }
-  buffer_bytes_ = std::max(buffer_bytes_, block_bytes);
   blocks_.push_back(std::move(shard));
   return blocks_.size() - 1;
 }
@@ -81,8 +88,10 @@ std::optional<size_t> FrozenShards::take_turn(std::optional<size_t> wish) {
     gather.reset();
   }
   finish(gather ? *std::move(gather) : start(*block));
+  followers_[{previous_, current_}] = *block;
   previous_ = std::exchange(current_, block);
-  if (blocks_.size() > 1) ahead_ = start(next_after(*block));
+  const auto next = followers_.find({previous_, current_});
+  if (next != followers_.end()) ahead_ = start(next->second);
   return block;
 }
 
@@ -100,20 +109,13 @@ std::optional<size_t> FrozenShards::agree(std::optional<size_t> wish) {
   return static_cast<size_t>(*std::ranges::min_element(wishes) - 1);
 }
 
-// In the direction of the last two blocks; at both ends the passes turn.
-size_t FrozenShards::next_after(size_t block) const {
-  const bool goes_down = previous_ && *previous_ > block;
-  if (goes_down) return block == 0 ? 1 : block - 1;
-  return block + 1 == blocks_.size() ? block - 1 : block + 1;
-}
-
 FrozenShards::Gather FrozenShards::start(size_t block) {
   const at::Device place = group_.message_device();
   const at::Tensor& part = blocks_[block].part;
   const int64_t part_bytes = part.numel();
   Gather gather{.block = block, .bytes = {}, .waits = {}};
   if (place == device_) {
-    if (!spare_.defined()) spare_ = make_bytes(buffer_bytes_, device_);
+    fit(spare_, part_bytes * group_.size(), device_);
     gather.bytes = std::exchange(spare_, at::Tensor());
   } else {
     gather.bytes = make_bytes(part_bytes * group_.size(), place);
@@ -133,7 +135,7 @@ void FrozenShards::finish(Gather gather) {
   if (gather.bytes.device() == device_) {
     spare_ = std::exchange(whole_, std::move(gather.bytes));
   } else {
-    if (!whole_.defined()) whole_ = make_bytes(buffer_bytes_, device_);
+    fit(whole_, gather.bytes.numel(), device_);
     whole_.narrow(0, 0, gather.bytes.numel()).copy_(gather.bytes);
   }
   shard.storage.set_data_ptr_noswap(at::DataPtr(whole_.mutable_data_ptr(), device_));

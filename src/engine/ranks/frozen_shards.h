@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "engine/ranks/group.h"
@@ -14,8 +16,8 @@ namespace rematch {
 
 /// Frozen weights of which each rank holds one part of N (`training.zero_stage: 3`). One block is
 /// whole at a time: need() gathers its parts from all ranks into memory that all blocks share, and
-/// the parts of the block that should come next are on their way. Memory on a rank: its parts and
-/// two blocks.
+/// the parts of the block that came after the last two before are on their way. Memory on a rank:
+/// its parts and two blocks that follow each other.
 ///
 /// Rows differ, so ranks may need different blocks, or none: before each gather they tell each
 /// other what they need, and gather the first of these blocks, all of them. A rank that needs a
@@ -51,16 +53,16 @@ class FrozenShards : public BlockWeights {
   std::optional<size_t> agree(std::optional<size_t> wish);
   Gather start(size_t block);
   void finish(Gather gather);
-  size_t next_after(size_t block) const;
 
   Group& group_;
   at::Device device_;
   std::vector<Shard> blocks_;
-  int64_t buffer_bytes_ = 0;        ///< of the largest block
   at::Tensor whole_, spare_;        ///< buffers: of the whole block, and for the next one
   std::optional<size_t> current_;   ///< the block that is whole, the same on every rank
   std::optional<size_t> previous_;  ///< the one before it
   std::optional<Gather> ahead_;     ///< of the block that should come next
+  using LastTwo = std::pair<std::optional<size_t>, std::optional<size_t>>;
+  std::map<LastTwo, size_t> followers_;  ///< what came after the last two blocks
 };
 
 }  // namespace rematch

@@ -120,6 +120,7 @@ NamedBytes native_memory(const PlanRequest& request, const TrainedParameters& tr
   const Demand demand = get_demand(request);
   const bool on_gpu = request.device.on_gpu;
   const bool by_torch = on_gpu || request.four_bit;  // else by the kernels for CPUs
+  const int64_t value_bytes = by_torch ? request.value_bytes : kFloatBytes;
   NativeSettings native = request.generation.native;
   native.block_len = static_cast<int>(block_len(request));
   const int64_t num_live = std::min<int64_t>(native.max_num_seqs, demand.num_prompts);
@@ -142,10 +143,9 @@ NamedBytes native_memory(const PlanRequest& request, const TrainedParameters& tr
   const int64_t step_rows =
       std::max<int64_t>(on_gpu ? kStepRowsOnDevices : kStepRowsOnCpu, num_live);
   const int64_t rows = std::min(step_rows, num_live * demand.prompt_tokens);
-  int64_t scratch = pass_bytes(request, rows, by_torch ? request.value_bytes : kFloatBytes) +
+  int64_t scratch = pass_bytes(request, rows, value_bytes) +
                     num_live * request.model.text.vocab_size * 2 * kFloatBytes +
-                    image_pass_bytes(request, sample_patches(request),
-                                     by_torch ? request.value_bytes : kFloatBytes) +
+                    image_pass_bytes(request, sample_patches(request), value_bytes) +
                     dequantised_bytes(request, trained);
   if (by_torch) {
     // the mask of a prompt while it is built
@@ -158,7 +158,7 @@ NamedBytes native_memory(const PlanRequest& request, const TrainedParameters& tr
   // Those of all running prompts, on a device those of the prompts in a step.
   const int64_t num_shown =
       on_gpu ? std::min(num_live, rows / std::max<int64_t>(1, demand.prompt_tokens) + 1) : num_live;
-  scratch += feature_bytes(request, num_shown, by_torch ? request.value_bytes : kFloatBytes);
+  scratch += feature_bytes(request, num_shown, value_bytes);
   bytes.emplace_back("engine scratch", scratch);
   if (on_gpu) {
     // the pool that all recorded decoding steps share: a step of the most sequences

@@ -20,12 +20,18 @@ int64_t num_token_row_values(const ModelDescription& model, const AdapterTargetS
   return num_tokens * model.text.hidden_size * (model.tie_word_embeddings ? 1 : 2);
 }
 
-// Marks the parameters of blocks.
-class MarkedBlocks : public BlockWeights {
+// Finds the values of the largest block.
+class LargestBlock : public BlockWeights {
  public:
-  size_t hold(const std::vector<at::Tensor>&, const Read&) override { return 0; }
+  size_t hold(const std::vector<at::Tensor>& tensors, const Read&) override {
+    int64_t size = 0;
+    for (const at::Tensor& tensor : tensors) size += tensor.numel();
+    num_values = std::max(num_values, size);
+    return 0;
+  }
   void need(size_t) override {}
   void meet() override {}
+  int64_t num_values = 0;
 };
 
 // Adds up the trained values of parameters and adapters.
@@ -33,12 +39,11 @@ struct Trained {
   const ModelDescription& model;
   TrainedParameters sums;
 
-  void add(const std::string& name, int64_t num_values, int64_t TrainedParameters::* all,
-           int64_t TrainedParameters::* text) {
-    const ParameterPart part = model.part_of(name);
-    sums.*all += num_values;
-    if (part == ParameterPart::kLlm) sums.*text += num_values;
-    sums.reaches_mergers = sums.reaches_mergers || part != ParameterPart::kLlm;
+  void add(const std::string& name, int64_t num_values, int64_t& all) {
+    const bool is_text = model.part_of(name) == ParameterPart::kLlm;
+    all += num_values;
+    if (is_text) sums.num_text += num_values;
+    sums.reaches_mergers |= !is_text;
   }
   void add_packed(const ParameterSize& parameter) {
     sums.num_packed += parameter.num_values;
@@ -47,12 +52,27 @@ struct Trained {
   }
   void add_full(const ParameterSize& parameter) {
     sums.full.insert(parameter.name);
-    add(parameter.name, parameter.num_values, &TrainedParameters::num_full,
-        &TrainedParameters::num_full_text);
+    add(parameter.name, parameter.num_values, sums.num_full);
     const bool is_embedding = parameter.name == model.text.embedding + ".weight";
-    sums.trains_embedding = sums.trains_embedding || is_embedding;
-    sums.trains_head = sums.trains_head || parameter.name == model.text.head.module + ".weight" ||
-                       (is_embedding && model.tie_word_embeddings);
+    sums.trains_embedding |= is_embedding;
+    sums.trains_head |= parameter.name == model.text.head.module + ".weight" ||
+                        (is_embedding && model.tie_word_embeddings);
+  }
+  /// Adds up what ranks can share, once all trained parameters are known.
+  void share(const std::vector<ParameterSize>& parameters, bool shares_tables) {
+    int64_t layer = 0, largest = 0;
+    for (const ParameterSize& parameter : parameters) {
+      const std::string module = module_of(parameter.name);
+      const bool is_table = module == model.text.embedding || module == model.text.head.module;
+      if (is_table ? !shares_tables || sums.full.contains(parameter.name) ||
+                         sums.adapted.contains(module)
+                   : parameter.largest_block == 0)
+        continue;
+      sums.num_in_blocks += parameter.num_values;
+      layer = std::max(layer, parameter.largest_block);
+      largest = std::max({largest, layer, parameter.num_values});
+    }
+    sums.num_whole = layer + largest;
   }
 };
 
@@ -60,26 +80,25 @@ struct Trained {
 
 std::vector<ParameterSize> parameter_sizes(const ModelDescription& model,
                                            const std::optional<FourBitSettings>& four_bit) {
-  const auto shapes = Model::without_weights(
-      model,
-      {.device = at::kMeta, .four_bit = four_bit, .blocks = std::make_shared<MarkedBlocks>()});
+  const auto blocks = std::make_shared<LargestBlock>();
+  const auto shapes =
+      Model::without_weights(model, {.device = at::kMeta, .four_bit = four_bit, .blocks = blocks});
   std::vector<ParameterSize> sizes;
   for (const NamedParameter& parameter : shapes->parameters())
     sizes.push_back({parameter.name, parameter.tensor.numel(),
                      parameter.packed ? parameter.packed->num_bytes() : 0,
-                     static_cast<bool>(parameter.need)});
+                     parameter.need ? blocks->num_values : 0});
   return sizes;
 }
 
 TrainedParameters trained_parameters(const ModelDescription& model, const TunerSettings& tuner,
                                      const std::optional<FourBitSettings>& four_bit) {
   Trained trained{model, {}};
-  const std::vector<ParameterSize> parameters = parameter_sizes(model, four_bit);
+  const auto parameters = parameter_sizes(model, four_bit);
   ParameterCounts& counts = trained.sums.counts;
   std::set<std::string> packed;
   for (const ParameterSize& parameter : parameters) {
     counts.total += parameter.num_values;
-    if (parameter.is_in_block) trained.sums.num_in_blocks += parameter.num_values;
     if (parameter.packed_bytes > 0) {
       packed.insert(parameter.name);
       trained.add_packed(parameter);
@@ -103,21 +122,19 @@ TrainedParameters trained_parameters(const ModelDescription& model, const TunerS
     if (trained.sums.adapted.count(linear.module) == 0) continue;
     const int64_t num_values = tuner.lora.rank * (linear.num_inputs + linear.num_outputs) +
                                (tuner.lora.use_dora ? linear.num_outputs : 0);
-    trained.add(linear.module, num_values, &TrainedParameters::num_adapter,
-                &TrainedParameters::num_adapter_text);
+    trained.add(linear.module, num_values, trained.sums.num_adapter);
     if (packed.count(linear.module + ".weight") == 0)
       trained.sums.num_adapted += linear.num_inputs * linear.num_outputs;
   }
   trained.add(model.text.embedding, num_token_row_values(model, tuner.targets),
-              &TrainedParameters::num_adapter, &TrainedParameters::num_adapter_text);
-  const std::set<std::string> saved(selection.saved_parameters.begin(),
-                                    selection.saved_parameters.end());
+              trained.sums.num_adapter);
   for (const ParameterSize& parameter : parameters) {
-    if (saved.count(parameter.name) == 0) continue;
+    if (!contains(selection.saved_parameters, parameter.name)) continue;
     if (parameter.packed_bytes > 0)
       refuse_packed_in_full(parameter.name, ErrorKind::kConfig, "tuner.modules_to_save");
     trained.add_full(parameter);
   }
+  trained.share(parameters, tuner.targets.trainable_token_indices.empty());
   return trained.sums;
 }
 

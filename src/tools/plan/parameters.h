@@ -18,8 +18,8 @@ inline constexpr int64_t kFloatBytes = 4;
 struct ParameterSize {
   std::string name;
   int64_t num_values = 0;
-  int64_t packed_bytes = 0;  ///< of a weight in 4 bits; 0 = in full precision
-  bool is_in_block = false;  ///< of a layer of the decoder, which `zero_stage: 3` shards
+  int64_t packed_bytes = 0;   ///< of a weight in 4 bits; 0 = in full precision
+  int64_t largest_block = 0;  ///< values of the largest layer; 0 = is in none
 };
 
 /// All parameters in a checkpoint of this model, vision tower first; without a tied head.
@@ -38,11 +38,10 @@ struct ParameterCounts {
 
 /// The parameters that a run trains, by name and in numbers of values.
 struct TrainedParameters {
-  ParameterCounts counts;   ///< of the model
-  int64_t num_full = 0;     ///< values of the model itself
-  int64_t num_adapter = 0;  ///< values of adapters, always float32
-  int64_t num_full_text = 0;
-  int64_t num_adapter_text = 0;
+  ParameterCounts counts;         ///< of the model
+  int64_t num_full = 0;           ///< values of the model itself
+  int64_t num_adapter = 0;        ///< values of adapters, always float32
+  int64_t num_text = 0;           ///< values of both in the language model
   bool trains_head = false;       ///< the head's matrix, which is the embedding when tied
   bool trains_embedding = false;  ///< the embedding's matrix
   bool reaches_mergers = false;
@@ -52,7 +51,8 @@ struct TrainedParameters {
   int64_t num_packed = 0;         ///< values in 4 bits
   int64_t packed_bytes = 0;       ///< their bytes
   int64_t largest_packed = 0;     ///< values of the largest weight in 4 bits
-  int64_t num_in_blocks = 0;      ///< values of the decoder's layers
+  int64_t num_in_blocks = 0;      ///< with an adapter: values that `zero_stage: 3` shards
+  int64_t num_whole = 0;          ///< most of them that are whole at a time: of two blocks
 
   int64_t num_values() const { return num_full + num_adapter; }
   bool operator==(const TrainedParameters&) const = default;

@@ -25,8 +25,6 @@ constexpr int64_t kNcclChannels = 32, kNcclPeers = 2,
 constexpr int64_t kRuntimeOnCpu = 190 * kMib;  // the program and libtorch; measured
 // Messages in flight and the largest one (learn/mstep/rank_gradients.cc).
 constexpr int64_t kMessages = 2, kLargestMessage = 25 * kMib;
-// Layers that are whole at a time with shards (engine/ranks/frozen_shards.h).
-constexpr int64_t kWholeBlocks = 2;
 constexpr double kUsable = 0.94;  // the rest: fragmentation, other programs
 
 // Bytes of the training state on one rank.
@@ -34,9 +32,7 @@ class State {
  public:
   explicit State(const PlanRequest& request)
       : request_(request),
-        trained_(trained_parameters(request.model, request.tuner, request.four_bit)) {
-    head_values_ = request.model.text.vocab_size * request.model.text.hidden_size;
-  }
+        trained_(trained_parameters(request.model, request.tuner, request.four_bit)) {}
 
   const TrainedParameters& trained() const { return trained_; }
   int64_t weights() const {
@@ -46,10 +42,8 @@ class State {
   /// Frozen weights that only other ranks hold (engine/ranks/frozen_shards.h).
   int64_t absent_weights() const {
     if (request_.device.zero_stage < 3 || request_.device.num_ranks == 1) return 0;
-    const int64_t all = trained_.num_in_blocks * request_.value_bytes,
-                  num_layers = std::ssize(request_.model.text.layers),
-                  whole = std::min(num_layers, kWholeBlocks) * (all / num_layers);
-    return std::max<int64_t>(0, all - share(all) - whole);
+    const int64_t all = trained_.num_in_blocks * request_.value_bytes;
+    return std::max<int64_t>(0, all - share(all) - trained_.num_whole * request_.value_bytes);
   }
   /// Pages of the checkpoint files.
   int64_t stored() const {
@@ -62,9 +56,7 @@ class State {
   int64_t moments() const { return split(trained_.num_values() * 2 * kFloatBytes, 1); }
   /// Gradients of all trained parameters, kept from row to row.
   int64_t gradients() const { return split(trained_.num_values() * kFloatBytes, 2); }
-  int64_t text_gradients() const {
-    return split((trained_.num_full_text + trained_.num_adapter_text) * kFloatBytes, 2);
-  }
+  int64_t text_gradients() const { return split(trained_.num_text * kFloatBytes, 2); }
   /// With several ranks, while rows are summed: the sums of owned parameters if gradients are sent
   /// after each row (learn/mstep/make_gradient_sum.h), else those of all parameters.
   int64_t row_sums() const {
@@ -131,7 +123,7 @@ class State {
 
   const PlanRequest& request_;
   TrainedParameters trained_;
-  int64_t head_values_ = 0;
+  int64_t head_values_ = request_.model.text.vocab_size * request_.model.text.hidden_size;
 };
 
 // Memory at the peak of the M-step: activations shrink while gradients grow.

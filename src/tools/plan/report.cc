@@ -15,7 +15,7 @@ namespace {
 std::string cell(int64_t bytes) {
   if (bytes == 0) return "-";
   const double gib = static_cast<double>(bytes) / kBytesPerGib;
-  return gib < 1 ? fmt::format("{:.3f}", gib) : fmt::format("{:.1f}", gib);
+  return fmt::format("{:.{}f}", gib, gib < 1 ? 3 : 1);
 }
 
 // Names of all table rows, in the order of their first phase.
@@ -32,8 +32,7 @@ Strings collect_names(const MemoryPlan& plan) {
 }
 
 int64_t find_bytes(const NamedBytes& list, const std::string& name) {
-  const auto found =
-      std::ranges::find_if(list, [&](const auto& entry) { return entry.first == name; });
+  const auto found = std::ranges::find(list, name, &NamedBytes::value_type::first);
   return found == list.end() ? 0 : found->second;
 }
 

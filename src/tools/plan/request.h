@@ -20,7 +20,7 @@ struct PlanDevice {
   bool on_gpu = false;
   int64_t memory_bytes = 0;  ///< of one GPU, or of the host; 0 = unknown
   int num_ranks = 1;         ///< data-parallel ranks, one device each
-  /// 0 none, 1 optimizer split over the ranks, 2 gradients too, 3 frozen weights of layers too
+  /// 0 none, 1 optimizer split over the ranks, 2 gradients too, 3 frozen weights too
   int zero_stage = 0;
   bool nccl = true;  ///< ranks on GPUs exchange gradients from GPU to GPU
 };
