@@ -1,4 +1,5 @@
 #include "tools/records/split.h"
+#include "learn/data/same_picture.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -16,7 +17,6 @@
 #include "support/paths.h"
 #include "tools/draw/canvas.h"
 #include "tools/draw/encode.h"
-#include "tools/records/same_picture.h"
 
 namespace rematch {
 namespace {

@@ -1,4 +1,5 @@
 #include "tools/records/split.h"
+#include "learn/data/same_picture.h"
 
 #include <fmt/core.h>
 
@@ -17,7 +18,6 @@
 #include "base/terminal_text.h"
 #include "learn/data/problem_list.h"
 #include "tools/records/record_file.h"
-#include "tools/records/same_picture.h"
 
 namespace rematch {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/records/same_picture.h"
+#include "learn/data/same_picture.h"
 
 #include <algorithm>
 #include <cmath>
@@ -29,17 +29,13 @@ struct Thumbnail {
 
 Thumbnail shrink(const Image& image, int side) {
   Thumbnail small{.aspect = static_cast<double>(image.width_px) / image.height_px};
-  std::vector<double> sums(static_cast<size_t>(side) * static_cast<size_t>(side));
+  std::vector<double> sums(side * side);
   std::vector<int64_t> counts(sums.size());
+  const uint8_t* rgb = image.rgb.data();
   for (int y = 0; y < image.height_px; ++y) {
-    const auto row = static_cast<size_t>(static_cast<int64_t>(y) * side / image.height_px);
-    for (int x = 0; x < image.width_px; ++x) {
-      const auto cell = row * static_cast<size_t>(side) +
-                        static_cast<size_t>(static_cast<int64_t>(x) * side / image.width_px);
-      const uint8_t* rgb =
-          &image.rgb[(static_cast<size_t>(y) * static_cast<size_t>(image.width_px) +
-                      static_cast<size_t>(x)) *
-                     kNumChannels];
+    const int64_t row = int64_t{y} * side / image.height_px;
+    for (int x = 0; x < image.width_px; ++x, rgb += kNumChannels) {
+      const int64_t cell = row * side + int64_t{x} * side / image.width_px;
       sums[cell] += 0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2];
       ++counts[cell];
     }
