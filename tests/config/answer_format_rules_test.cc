@@ -9,6 +9,7 @@ namespace {
 using test::effective;
 using test::load_set;
 using test::problem_of_set;
+using test::stage2;
 
 const std::string kStage2Variant = "custom.trainer_variant=rollout_matching_sft";
 const std::string kDigits = "custom.answer_format=qwen_json";
