@@ -97,8 +97,8 @@ Dataset answered_records(const Dataset& records, const GivenAnswers& answers, co
   }
   if (!answers.cut.empty())
     terminal.warn(fmt::format(
-        "{} without content count as answers that cannot be read (a refusal says so; else a model "
-        "that was cut while thinking: allow more tokens, or turn thinking off): {}",
+        "{} without content count as answers that cannot be read (refused, or cut while thinking: "
+        "allow more tokens, or turn thinking off): {}",
         counted(std::ssize(answers.cut), "answer"), first_few(answers.cut)));
   std::vector<int64_t> unanswered;
   for (size_t i = 0; i < answers.texts.size(); ++i) {

@@ -31,8 +31,6 @@ constexpr KnownName kKeys[] = {
      "training.per_device_train_batch_size"},
     {"eval_batch_size", "training.per_device_eval_batch_size"},
     {"grad_accum", "training.gradient_accumulation_steps"},
-    {"label_smoothing label_smoothing_factor", "custom.coord_soft_ce_w1.target_sigma",
-     "coordinates have soft targets of this width, text has no smoothing"},
     {"early_stopping early_stopping_threshold early_stop_interval patience",
      "training.early_stopping_patience",
      "evaluations without a new best; any improvement counts. `stop_on_harm: true` ends a run when "
@@ -63,8 +61,7 @@ constexpr KnownName kKeys[] = {
     {"image_min_pixels", "template.min_pixels"},
     {"system_prompt", "template.system"},
     {"load_in_8bit quant_bits quant_method quantization_bit", "",
-     "only 4 bits: `model.load_in_4bit: true` with `tuner.train_type: lora`; `rematch plan CONFIG "
-     "--gpu-memory GIB` shows what fits"},
+     "only 4 bits: `model.load_in_4bit: true` with `tuner.train_type: lora`"},
     {"bnb_4bit_compute_dtype", "model.torch_dtype", "weights are dequantised in it"},
     {"finetuning_type sft_type tuner_type", "tuner.train_type"},
     {"adapter", "tuner.train_type", "`lora`"},
@@ -96,10 +93,8 @@ constexpr KnownName kCommands[] = {
     {"export", "merge"},
     {"version -v -V", "--version"},
     {"serve deploy", "", "`vllm serve CHECKPOINT` does it (docs/serve.md)"},
-    {"launch", "",
-     "torchrun starts ranks: torchrun --no-python --nproc-per-node 2 rematch train my.yaml"},
     {"tokenize render pixels generate logits loss grad", "",
-     "run `rematch-stages stage NAME`; `scripts/build rematch-stages` builds it next to rematch"},
+     "run `rematch-stages stage NAME` (`scripts/build rematch-stages` builds it)"},
     {"resume continue", "", "a run continues with `rematch train CONFIG --resume`"},
 };
 
@@ -126,6 +121,7 @@ constexpr KnownName kWords[] = {
      "stored it with the checkpoint; `predict --min-score` leaves out what is below"},
     {"stage_n", "",
      "custom.trainer_variant: `sft` is stage 1, `rollout_matching_sft` stage 2 (docs/stage2.md)"},
+    {"probe", "", "measures whether stage 2 can help (docs/probe.md)"},
 };
 
 constexpr KnownName kOptions[] = {
