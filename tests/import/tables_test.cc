@@ -71,6 +71,15 @@ TEST_F(TablesTest, ARowWithAClassAndNoBoxLeavesOutItsImage) {
   EXPECT_EQ(written("train").size(), 1);
 }
 
+TEST_F(TablesTest, TheSizeOfAnImageIsNoSideOfABox) {
+  write_image("b.png");
+  const WrittenSet result =
+      csv("filename,x,y,w,h,class,width,height\na.png,20,10,,,cat,200,100\nb.png,,,,,,200,100\n");
+  EXPECT_EQ(test::records_lost(result, reason::kNoBox), 1);
+  ASSERT_EQ(written("train").size(), 1);
+  EXPECT_TRUE(written("train").samples()[0].objects.empty());
+}
+
 TEST_F(TablesTest, ANumberWithoutANameAndAFileOfNamesThatIsNotThereAreTold) {
   write_image("b.png");
   EXPECT_EQ(test::records_lost(

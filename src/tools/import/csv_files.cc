@@ -69,7 +69,9 @@ void read_row(const CsvRow& row, const BoxColumns& columns, const std::string& p
   std::string box;
   for (const char* names : columns.names) box += cell_of(row, names) + " ";
   box = python_strip(box);
-  const std::string written = cell_of(row, kClass);
+  std::string written = cell_of(row, kClass);
+  for (const std::string& column : split(kNames, ' '))
+    written = written.empty() ? cell_of(row, column.c_str()) : written;
   if (box.empty() && written.empty()) return;                           // the image shows nothing
   const bool is_id = set.names.is_empty() ? written.starts_with("/m/")  // OpenImages
                                           : image.is_partial || parse_number(written).has_value();

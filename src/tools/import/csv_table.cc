@@ -23,11 +23,8 @@ const std::string* find_cell(const CsvRow& row, const char* columns) {
 }
 
 std::string cell_of(const CsvRow& row, const char* columns) {
-  for (const std::string& name : split(columns, ' ')) {
-    if (const auto found = row.find(name); found != row.end() && !found->second.empty())
-      return found->second;
-  }
-  return "";
+  const std::string* cell = find_cell(row, columns);
+  return cell == nullptr ? "" : *cell;
 }
 
 CsvTable::CsvTable(const std::string& path) : path_(path), text_(read_utf8(path)) {

@@ -14,7 +14,7 @@ using CsvRow = std::map<std::string, std::string>;
 
 /// The cell of the first of several columns, divided by blanks, that is there; null without one.
 const std::string* find_cell(const CsvRow& row, const char* columns);
-/// The first text of these; "" without one.
+/// Its text; "" without one.
 std::string cell_of(const CsvRow& row, const char* columns);
 
 /// Reads a CSV (RFC 4180) row by row: cells may stand between quotes, also over several lines, and

@@ -13,7 +13,8 @@ constexpr SourceForm kForm = {
     .ending = "metadata.jsonl",
     .fix =
         "write {\"file_name\": \"a.jpg\", \"objects\": {\"bbox\": [[x, y, width, height]], "
-        "\"category\": [\"cat\"]}}"};
+        "\"category\": [\"cat\"]}}",
+    .fits = [](const std::filesystem::path& file) { return file.filename() == "metadata.jsonl"; }};
 
 /// Lists of boxes, names and marks as a list of objects.
 Json transposed(const Json& columns) {
