@@ -169,7 +169,7 @@ TEST(EvalOfARun, TakesItsOwnFilesFromAnyDirectory) {
   program.dir().write("names.json", R"({"shape": ["cup"]})");
   const std::string config = program.config(
       "custom: {val_jsonl: data/val.jsonl, extra: {rollout_matching: {label_match: names.json}}}\n"
-      "training: {max_steps: 1, save_steps: 1}\n");
+      "training: {output_dir: ./out/, max_steps: 1, save_steps: 1}\n");
   const test::ProcessResult trained = program.run("train " + config);
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
   EXPECT_NE(trained.err.find("has a name of names.json"), std::string::npos) << trained.err;
@@ -182,6 +182,10 @@ TEST(EvalOfARun, TakesItsOwnFilesFromAnyDirectory) {
   const Json there = read_json_file(program.run_dir() + "/eval_results.json");
   EXPECT_EQ(there["eval_set"], here["eval_set"]);
   EXPECT_NE(there["val_jsonl"], here["val_jsonl"]) << "was it written again?";
+  std::filesystem::remove(program.dir().file("names.json"));
+  const test::ProcessResult predicted =
+      program.run("predict out/run " + test::Program::golden("images/0.png"));
+  EXPECT_EQ(predicted.exit_code, 0) << "needs no names" << predicted.err;
 }
 
 TEST(Confidence, IsTheSameInRolloutsSamplesAndPredictions) {

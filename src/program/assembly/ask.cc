@@ -100,15 +100,20 @@ Json run_values(const std::string& run) {
 }
 
 /// A path of a run's values. A relative one begins where training was started, while the run lies
-/// at its `training.output_dir` there.
+/// at its place there.
 std::string path_of_run(const std::string& path, const Json& run, const fs::path& run_dir) {
-  const fs::path output = run.value(Json::json_pointer("/training/output_dir"), "/");
-  fs::path start = run_dir / "..";
-  for (const fs::path& part : output) start /= part.empty() ? "" : "..";
+  fs::path own;
+  for (const char* key : {"/training/output_dir", "/training/run_name"}) {
+    const Json part = run.value(Json::json_pointer(key), Json());
+    if (part.is_string()) own /= part.get<std::string>();
+  }
+  own = own.lexically_normal();
+  fs::path start = run_dir;
+  for (const fs::path& part : own) start /= part.empty() || part == "." ? "" : "..";
   std::error_code error;
-  const bool is_there = output.is_relative() && !fs::equivalent(start, ".", error) &&
-                        fs::equivalent(start / output, run_dir / "..", error);
-  return is_there && is_file(start / path) ? fs::canonical(start / path).string() : path;
+  const bool is_there = own.is_relative() && !fs::equivalent(start, ".", error) &&
+                        fs::equivalent(start / own, run_dir, error) && is_file(start / path);
+  return is_there ? fs::weakly_canonical(start / path, error).string() : path;
 }
 
 /// Assignments of the run's values that decide scores, where they are not the defaults.
@@ -154,8 +159,7 @@ JobSource ask_configured(const Asked& asked) {
   if (is_file(join_path(run_dir, "logging.jsonl")) &&
       !fs::equivalent(source.checkpoint.run, run_dir, error))
     source.checkpoint.note =
-        fmt::format("asks {}, not what {} has learnt from it: `rematch eval {}` does", model,
-                    run_dir, shell_word(run_dir));
+        fmt::format("asks {}; `rematch eval {}` asks that run", model, shell_word(run_dir));
   return source;
 }
 
@@ -170,8 +174,10 @@ JobSource ask_checkpoint(Asked asked, bool is_about_images) {
   if (!is_about_images && asked.records.empty())
     asked.records = run_records(run, checkpoint.run, asked.model);
   Settings base = settings_to_ask(checkpoint, asked);
-  if (is_about_images) {
-    overrides.push_back(kRolloutMatching + ".temperature=0");
+  if (is_about_images) {  // greedy, with the run's penalty and guard of repeats
+    std::erase_if(overrides, [](const std::string& assignment) {
+      return !assignment.starts_with(kRolloutMatching + ".repe");
+    });
     base.data.train_files = {{.path = checkpoint.path}};  // is not read
   }
   overrides.insert(overrides.end(), asked.overrides.begin(), asked.overrides.end());

@@ -72,7 +72,8 @@ std::string scoring_text(const ConfigResult& config);
 /// a path that leads nowhere; (data) if the base cuts images otherwise than the base of the adapter
 JobSource ask_about_records(const Asked& asked);
 
-/// The same about images, which need no configuration. Answers are greedy.
+/// The same about images, which need no configuration. Answers are greedy, with the run's penalty
+/// and guard of repeats.
 JobSource ask_about_images(const Asked& asked);
 
 }  // namespace rematch
