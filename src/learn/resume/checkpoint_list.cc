@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <utility>
@@ -63,17 +63,19 @@ std::string move_into(const std::string& directory, const std::string& path) {
        .fix = "move it out of the run directory yourself, or set another training.run_name"});
 }
 
-/// Moves the evaluations of a checkpoint, and that of the last `rematch eval`.
+/// The step of an evaluated checkpoint by the name of a file in `eval/`; 0 for other weights.
+int64_t evaluated_step(const std::string& name) {
+  return name.starts_with(kCheckpointPrefix) ? std::atoll(&name[kCheckpointPrefix.size()]) : 0;
+}
+
+/// Moves evaluations, and the results of the last `rematch eval`.
 void move_evaluations(const std::string& directory, const std::string& run_dir,
-                      const std::string& checkpoint) {
+                      const Strings& names) {
   const std::string results = join_path(run_dir, "eval_results.json"),
-                    from = join_path(run_dir, "eval"), to = join_path(directory, "eval");
-  for (const std::string& name : list_names(from)) {
-    if (!name.starts_with(checkpoint) || std::isdigit(name[checkpoint.size()]) != 0) continue;
-    make_directories(to);
-    move_into(to, join_path(from, name));
-    if (is_file(results)) move_into(directory, results);
-  }
+                    to = join_path(directory, "eval");
+  if (!names.empty()) make_directories(to);
+  if (!names.empty() && is_file(results)) move_into(directory, results);
+  for (const std::string& name : names) move_into(to, join_path(run_dir, "eval/" + name));
 }
 
 }  // namespace
@@ -128,15 +130,16 @@ std::optional<std::string> move_later_checkpoints_aside(const std::string& run_d
   std::vector<CheckpointName> checkpoints = list_saved_checkpoints(run_dir);
   std::erase_if(checkpoints,
                 [step](const CheckpointName& checkpoint) { return checkpoint.step <= step; });
-  if (checkpoints.empty()) return std::nullopt;
+  Strings evaluations = list_names(join_path(run_dir, "eval"));
+  std::erase_if(evaluations, [step](const auto& name) { return evaluated_step(name) <= step; });
+  if (checkpoints.empty() && evaluations.empty()) return std::nullopt;
   std::string directory = make_abandoned_dir(run_dir);
   const std::string log = join_path(run_dir, "logging.jsonl");
   if (is_file(log)) write_file_atomic(join_path(directory, "logging.jsonl"), read_file(log));
   // The newest first, so that a process killed in between leaves a shorter but valid history.
-  for (auto each = checkpoints.rbegin(); each != checkpoints.rend(); ++each) {
-    move_evaluations(directory, run_dir, fs::path(each->path).filename().string());
+  for (auto each = checkpoints.rbegin(); each != checkpoints.rend(); ++each)
     move_into(directory, each->path);
-  }
+  move_evaluations(directory, run_dir, evaluations);
   return directory;
 }
 
