@@ -147,7 +147,7 @@ std::vector<EvaluationFile> find_logged_evaluations(const RunData& run) {
 void add_logged_scores(RunData& run) {
   for (const EvaluationFile& logged : find_logged_evaluations(run)) {
     for (EvaluationFile& file : run.evaluations) {
-      if (logged.name == "step " + file.name.substr(file.name.rfind('-') + 1) &&
+      if (file.is_of_run() && logged.name == "step " + file.name.substr(file.name.rfind('-') + 1) &&
           over_same_set(logged, file))
         file.scores.insert(logged.scores.begin(), logged.scores.end());
     }
@@ -250,7 +250,11 @@ Strings runs_in(const fs::path& directory) {
 
 RunData read_run(const std::string& path) {
   fs::path place = fs::path(path).lexically_normal();
-  if (is_checkpoint(place)) place = fs::canonical(place);  // of the link `best`
+  std::error_code error;
+  if (const fs::path name = place.filename(); name == "best" || name == "last") {
+    if (const fs::path target = fs::read_symlink(place, error); !error)
+      place = place.parent_path() / target;
+  }
   if (!path_exists(place)) {
     throw missing_path(
         "run", path,
