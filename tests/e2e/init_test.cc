@@ -61,7 +61,8 @@ TEST(Init, TellsWhatOfACheckpointDoesNotFitNewRecords) {
   const test::ProcessResult result =
       program.run("init model " + test::Program::golden("train.jsonl"));
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_TRUE(says(result.err, "its list of classes lacks")) << result.err;
+  EXPECT_TRUE(says(result.err, "the class list in the checkpoint's user_prompt lacks"))
+      << result.err;
   EXPECT_TRUE(says(read_file(program.dir().file("rematch.yaml")), "object_ordering: own"));
   const test::ProcessResult checked = program.run(
       "check rematch.yaml --set custom.user_prompt=Find --set custom.object_ordering=sorted");

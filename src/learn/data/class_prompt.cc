@@ -32,21 +32,18 @@ ClassPrompt class_list_prompt(const Dataset& train, const std::string& prompt) {
   if (counts.size() > kMostClasses)
     return {
         .note = fmt::format(
-            "{} classes are too many for the prompt: the model must learn the names, or `rematch "
-            "data from-… --prompt-classes` asks each image for some of them",
+            "{} classes are too many for the prompt; `rematch data from-… --prompt-classes` asks "
+            "each image for some",
             counts.size())};
-  std::vector<std::pair<std::string, int64_t>> classes(counts.begin(), counts.end());
-  std::ranges::stable_sort(classes, std::greater(), [](const auto& row) { return row.second; });
   Strings names;
-  bool has_commas = false;
-  for (const auto& [name, count] : classes) {
-    names.push_back(name);
-    has_commas = has_commas || name.find(',') != std::string::npos;
-  }
+  for (const auto& [name, count] : counts) names.push_back(name);
+  std::ranges::stable_sort(names, std::greater(),
+                           [&](const std::string& name) { return counts.at(name); });
+  const bool has_commas = join(names, "").find(',') != std::string::npos;
   return {.text = fmt::format("{}{}{}.", prompt, kLabels, join(names, has_commas ? "; " : ", "))};
 }
 
-std::string unlisted_classes(const Dataset& train, const std::string& prompt) {
+Strings unlisted_classes(const Dataset& train, const std::string& prompt) {
   const size_t list = prompt.find(kLabels);
   std::set<std::string> lacking;
   for (const Sample& sample : train.samples()) {
@@ -56,11 +53,9 @@ std::string unlisted_classes(const Dataset& train, const std::string& prompt) {
         lacking.insert(object.desc);
     }
   }
-  if (lacking.empty()) return "";
-  return fmt::format(
-      "user_prompt is that of the checkpoint, and its list of classes lacks {}: "
-      "correct the list",
-      first_few({lacking.begin(), lacking.end()}));
+  if (lacking.empty()) return {};
+  return {fmt::format("the class list in the checkpoint's user_prompt lacks {}: correct it",
+                      first_few({lacking.begin(), lacking.end()}))};
 }
 
 }  // namespace rematch

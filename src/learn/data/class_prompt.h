@@ -15,8 +15,8 @@ struct ClassPrompt {
 };
 ClassPrompt class_list_prompt(const Dataset& train, const std::string& prompt);
 
-/// Warns of classes that the list of a checkpoint's prompt lacks; "" if it lacks none, or has no
+/// Warns of classes that the list of a checkpoint's prompt lacks; empty if it lacks none, or has no
 /// list.
-std::string unlisted_classes(const Dataset& train, const std::string& prompt);
+Strings unlisted_classes(const Dataset& train, const std::string& prompt);
 
 }  // namespace rematch

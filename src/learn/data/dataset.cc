@@ -193,15 +193,10 @@ void Dataset::offer_classes(const std::function<std::string(const std::string&)>
   for (const std::string& name : classes->all())
     by_label[label_of(name)].push_back(lower_case(name));
   FileSet files;
-  const auto image_of = [&files](const std::string& path) {
-    std::string first = files.find(path);
-    if (first.empty()) files.insert(path);
-    return first.empty() ? path : first;
-  };
   std::map<std::string, std::set<std::string>> by_image;
   for (const Sample& sample : samples_) {
     for (const std::string& path : sample.image_paths) {
-      std::set<std::string>& names = by_image[image_of(path)];
+      std::set<std::string>& names = by_image[files.add(path)];
       for (const SceneObject& object : sample.objects) {
         const Strings& same = by_label[label_of(object.desc)];
         names.insert(same.begin(), same.end());
@@ -211,7 +206,7 @@ void Dataset::offer_classes(const std::function<std::string(const std::string&)>
   for (Sample& sample : samples_) {
     sample.classes = classes;
     for (const std::string& path : sample.image_paths) {
-      const std::set<std::string>& names = by_image[image_of(path)];
+      const std::set<std::string>& names = by_image[files.add(path)];
       sample.image_names.insert(sample.image_names.end(), names.begin(), names.end());
     }
   }

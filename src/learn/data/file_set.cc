@@ -58,4 +58,10 @@ std::string FileSet::find(const std::string& path) {
   return copy == found.end() ? "" : files_[id] = copy->second;
 }
 
+std::string FileSet::add(const std::string& path) {
+  std::string known = find(path);
+  if (known.empty()) insert(path);
+  return known.empty() ? path : known;
+}
+
 }  // namespace rematch

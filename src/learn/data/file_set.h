@@ -27,6 +27,8 @@ class FileSet {
   /// The inserted path of this file or of a copy; "" without one. Cost: one stat; if the set has a
   /// file of the same size, up to 32 KiB of both are read, once per file.
   std::string find(const std::string& path);
+  /// Inserts it unless the set has it or a copy. @return find(), or `path`
+  std::string add(const std::string& path);
   bool contains(const std::string& path) { return !find(path).empty(); }
 
  private:

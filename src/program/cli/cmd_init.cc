@@ -126,7 +126,7 @@ InitFacts find_facts(const Checkpoint& checkpoint, const std::vector<Dataset>& d
   InitFacts facts{.format = format_of(checkpoint.path)};
   facts.images = find_image_budget(data, PatchOptions::from_model_dir(checkpoint.path));
   if (checkpoint.prompt)
-    terminal.warn(
+    terminal.warn_all(
         unlisted_classes(data.front(), checkpoint.prompt->texts.user_prompt.value_or("")));
   else
     facts.classes =
