@@ -5,7 +5,6 @@ namespace rematch {
 
 using test::load_set;
 using test::problem_of_set;
-using test::warning_of;
 
 TEST(Template, AnotherFamilysHasNoEffect) {
   const test::TempDir dir;
@@ -43,12 +42,6 @@ TEST(OutputDir, IsAPathThatNothingExpands) {
     EXPECT_EQ(problem_of_set({std::string("training.output_dir=") + path}).error,
               "`training.output_dir` is not a path");
   EXPECT_NO_THROW(load_set({"training.output_dir=../a~b/./c d"}));
-}
-
-TEST(OutputDir, ARunThatKeepsNoCheckpointSaysSo) {
-  EXPECT_EQ(
-      warning_of(load_set({"training.save_strategy=no", "training.save_last_epoch=false"})).text,
-      "the run keeps no checkpoint");
 }
 
 }  // namespace rematch

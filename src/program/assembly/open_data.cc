@@ -160,12 +160,15 @@ void offer_absent_classes(const Settings& settings, Dataset& data, Report& repor
 /// Warns of a file of synonyms that is about other data.
 void check_synonyms(const std::string& rule, const Dataset& data, Report& report) {
   const LabelMatch labels = LabelMatch::from(rule);
+  bool has_objects = false;
   for (const Sample& sample : data.samples()) {
     for (const SceneObject& object : sample.objects) {
       if (labels.knows(object.desc)) return;
+      has_objects = true;
     }
   }
-  report.warn(fmt::format("no object of {} has a name of {} (label_match)", data.path(), rule));
+  if (has_objects)
+    report.warn(fmt::format("no object of {} has a name of {} (label_match)", data.path(), rule));
 }
 
 bool needs_val(Use use, const Settings& settings) {

@@ -50,7 +50,7 @@ RunConfig load_run(const std::string& path, Strings& overrides, int num_ranks) {
   while (holds_run(fmt::format("{}-{}", directory, number))) ++number;
   const std::string key = has_name ? "run_name" : "output_dir";
   if (resumes_it) {
-    if (number > 2)
+    if (number > 2 && *resumed == "latest")
       run.note = fmt::format("{0}-{2} is a later run; --set training.{3}={1}-{2} continues it",
                              directory, name, number - 1, key);
     return run;

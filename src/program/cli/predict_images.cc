@@ -47,8 +47,8 @@ Strings list_images(const Strings& paths, Terminal& terminal) {
         ++passed_over[lower_case(entry.path().extension().string())];
     }
     if (num_inner > 0)
-      terminal.warn(fmt::format("{} in {} not looked into",
-                                counted(num_inner, "directory is", "directories are"), path));
+      terminal.warn(fmt::format("{}: {} not looked into", path,
+                                counted(num_inner, "directory in it is", "directories in it are")));
     std::ranges::sort(found);
     images.insert(images.end(), found.begin(), found.end());
   }
