@@ -19,7 +19,15 @@ def check_torch() -> None:
     """@throws Error (environment) unless torch is here in the release that the program needs"""
     ours = _distribution("rematch", _PACKAGES)
     needs = (ours.requires if ours else None) or []
-    wanted = next(one.partition("==")[2] for one in needs if one.startswith("torch=="))
+    wanted = next((one.partition("==")[2] for one in needs if one.startswith("torch==")), "")
+    if not wanted:
+        raise problem(
+            "environment",
+            "this is no installed rematch",
+            str(_PACKAGES),
+            "pip knows of no package here that says which torch it needs",
+            "install the wheel of rematch",
+        )
     packages = _packages_of_torch()
     torch = _distribution("torch", packages) if packages else None
     found = torch.version.partition("+")[0] if torch else ""

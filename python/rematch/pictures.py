@@ -98,7 +98,11 @@ def upright(image: Any) -> Any:
     turned = ImageOps.exif_transpose(image)
     if turned.mode in _PNG_MODES:
         return turned
-    return turned.convert("RGBA" if turned.has_transparency_data else "RGB")
+    return turned.convert("RGBA" if _is_transparent(turned) else "RGB")
+
+
+def _is_transparent(picture: Any) -> bool:
+    return picture.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info
 
 
 def _on_white(image: Any) -> Any:
@@ -106,7 +110,7 @@ def _on_white(image: Any) -> Any:
     from PIL import Image
 
     picture = upright(image)
-    if picture.has_transparency_data:
+    if _is_transparent(picture):
         picture = picture.convert("RGBA")
         white = Image.new("RGBA", picture.size, "white")
         picture = Image.alpha_composite(white, picture)
