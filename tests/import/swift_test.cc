@@ -67,13 +67,18 @@ TEST_F(SwiftTest, CaptionsPairNamesAndBoxes) {
       {record("<image>Describe.", "<ref-object><bbox> and <ref-object><bbox>",
               {{"ref", {"cat", "dog"}}, {"bbox", boxes}}),
        record("<image>Find <ref-object>", "<bbox><bbox>", {{"ref", {"cat"}}, {"bbox", boxes}}),
+       record("<image>Find",
+              "<|object_ref_start|><ref-object><|object_ref_end|><|box_start|><bbox><|box_end|> "
+              "<ref>the <ref-object></ref><box><bbox></box>",
+              {{"ref", {"cat", "dog"}}, {"bbox", boxes}}),
        record("<image>Find", "[]", {{"ref", Json::array()}, {"bbox", Json::array()}}),
        messages("<image>Find forklifts", "[]")});
   EXPECT_EQ(names(all[0]), (std::vector<std::string>{"cat", "dog"}));
   EXPECT_EQ(names(all[1]), (std::vector<std::string>{"cat", "cat"}));
   EXPECT_EQ(all[1].prompt, "Find cat");
-  EXPECT_TRUE(all[2].objects.empty());
-  EXPECT_EQ(all[3].prompt, "Find forklifts");
+  EXPECT_EQ(names(all[2]), (std::vector<std::string>{"cat", "dog"})) << "marks of their own";
+  EXPECT_TRUE(all[3].objects.empty());
+  EXPECT_EQ(all[4].prompt, "Find forklifts");
 }
 
 TEST_F(SwiftTest, RecordsThatDoNotPairAreLeftOut) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "base/error.h"
 #include "base/flow/answer_place.h"
@@ -105,7 +106,10 @@ class Placeholders {
           is_named ? "" : marked(names_[std::min(next_box_, names_.size() - 1)]);
       return name + "<box>" + next_box() + "</box>";
     };
-    return fill(text, on_name, on_box);
+    // Each name and box that is filled in has marks already.
+    static const std::regex marks(R"(<(\|(object_ref|box)_(start|end)\||/?(ref|box))>)");
+    const bool is_named = is_caption && (has_name || !names_.empty());
+    return fill(is_named ? std::regex_replace(text, marks, "") : text, on_name, on_box);
   }
 
   /// All boxes, as a caption that mentions each.

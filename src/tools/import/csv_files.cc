@@ -71,7 +71,7 @@ void read_row(const CsvRow& row, const BoxColumns& columns, const std::string& p
   box = python_strip(box);
   std::string written = cell_of(row, kClass);
   for (const std::string& column : split(kNames, ' '))
-    written = written.empty() ? cell_of(row, column.c_str()) : written;
+    if (written.empty()) written = cell_of(row, column.c_str());
   if (box.empty() && written.empty()) return;                           // the image shows nothing
   const bool is_id = set.names.is_empty() ? written.starts_with("/m/")  // OpenImages
                                           : image.is_partial || parse_number(written).has_value();

@@ -10,11 +10,10 @@ namespace {
 
 constexpr SourceForm kForm = {
     .command = "from-hf",
-    .ending = "metadata.jsonl",
+    .ending = "/metadata.jsonl",
     .fix =
         "write {\"file_name\": \"a.jpg\", \"objects\": {\"bbox\": [[x, y, width, height]], "
-        "\"category\": [\"cat\"]}}",
-    .fits = [](const std::filesystem::path& file) { return file.filename() == "metadata.jsonl"; }};
+        "\"category\": [\"cat\"]}}"};
 
 /// Lists of boxes, names and marks as a list of objects.
 Json transposed(const Json& columns) {

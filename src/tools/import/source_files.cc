@@ -31,7 +31,7 @@ Paths files_of(const std::string& source, const SourceForm& form) {
     throw missing_path("file or directory", source, "give the annotations, or their directory");
   if (!is_dir(source)) return {source};
   Paths found = list_files(source, [&](const fs::path& path) {
-    return lower_case(path.filename()).ends_with(form.ending) &&
+    return lower_case(path.string()).ends_with(form.ending) &&
            (form.fits == nullptr || form.fits(path));
   });
   // COCO's own directory has captions and key points of the same images next to the boxes
