@@ -118,8 +118,7 @@ TEST(Confidence, ATrainedCheckpointKnowsWhatItsScoresAreWorth) {
   const test::ProcessResult asked =
       program.run("predict out/run/checkpoint-1 " + test::Program::golden("images/0.png") +
                   " --user 'What is here?'");
-  EXPECT_EQ(asked.out.find("\"score\""), std::string::npos) << "measured for another prompt";
-  EXPECT_NE(asked.err.find("another prompt"), std::string::npos) << asked.err;
+  EXPECT_NE(asked.err.find("measured with the prompt of training"), std::string::npos) << asked.err;
   Json of_another = after;  // question
   of_another["eval_set"] = "64 records 1, labels exact, prompts 2";
   write_file_atomic(stored, of_another.dump());

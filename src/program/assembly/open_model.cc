@@ -80,7 +80,8 @@ void compare_prompts(const std::string& directory, const PromptEncoder& now, Rep
   if (stored && (stored->texts.system_prompt != now.system_prompt() ||
                  stored->texts.user_prompt != now.user_prompt()))
     report.warn(fmt::format(
-        "template.system or custom.user_prompt is not that of {} ({}): it must learn the new one",
+        "template.system or custom.user_prompt is not that of {} ({}), which must learn it where "
+        "records have no prompt",
         directory, kStoredPromptFile));
 }
 

@@ -61,11 +61,8 @@ std::optional<ScoreCalibration> read_calibration(const JobSource& source, Termin
   const Settings& settings = source.config.settings;
   const std::optional<StoredPrompt>& trained = source.checkpoint.prompt;
   if (calibration && trained &&
-      (trained->texts != settings.prompt ||
-       trained->answer_format != settings.data.answer_format)) {
-    terminal.warn("answers to another prompt than that of training get no score");
-    return std::nullopt;
-  }
+      (trained->texts != settings.prompt || trained->answer_format != settings.data.answer_format))
+    terminal.warn("the scores were measured with the prompt of training");
   if (calibration && !calibration->fits(checkpoint)) {
     terminal.warn(
         fmt::format("the scores of {} are those of other weights: they were measured at step {}, "
