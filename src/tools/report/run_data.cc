@@ -250,11 +250,9 @@ Strings runs_in(const fs::path& directory) {
 
 RunData read_run(const std::string& path) {
   fs::path place = fs::path(path).lexically_normal();
-  std::error_code error;
-  if (const fs::path name = place.filename(); name == "best" || name == "last") {
-    if (const fs::path target = fs::read_symlink(place, error); !error)
-      place = place.parent_path() / target;
-  }
+  std::error_code error;  // of what is no link, as `best` and `last` are
+  if (const fs::path target = fs::read_symlink(place, error); !error && !target.has_parent_path())
+    place.replace_filename(target);
   if (!path_exists(place)) {
     throw missing_path(
         "run", path,
