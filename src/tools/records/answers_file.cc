@@ -196,7 +196,7 @@ const Json* answer_of(const Json& line, const std::string& where) {
   const Json* text = first_of(line, {"text"});
   if (text != nullptr && response != nullptr && *text != *response)
     refuse(where, "an answer has two texts", "\"text\" and \"response\" differ",
-           "keep the answer alone in each line; which of them may be the question is not known");
+           "keep the answer alone in each line");
   return response != nullptr ? response : text != nullptr ? text : first_of(line, {"content"});
 }
 
@@ -269,7 +269,7 @@ void require_all_answered(const GivenAnswers& answers, const Dataset& records,
        .fix = answers.num_answered() == 0
                   ? kFix
                   : "answer them too (an empty \"text\" counts as an answer that is not JSON), or "
-                    "add --answered-only to score the others alone"});
+                    "add --answered-only"});
 }
 
 }  // namespace rematch
