@@ -45,6 +45,7 @@ TEST(ForeignKeys, AreAnsweredByName) {
            {"model.load_in_8bit=true", "`model.load_in_4bit: true`"},
            {"model.bnb_4bit_compute_dtype=bfloat16", "use `model.torch_dtype`"},
            {"training.push_to_hub=true", "hf upload"},
+           {"training.label_smoothing_factor=0.1", "target_sigma"},
            {"training.micro_batch_size=1", "use `training.per_device_train_batch_size`"},
            {"training.n_epochs=3", "use `training.num_train_epochs`"},
            {"training.evaluation_strategy=steps", "`training.eval_strategy`"},

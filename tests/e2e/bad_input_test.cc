@@ -96,6 +96,13 @@ TEST(BadInput, RanksWithoutALauncherAreRefused) {
   expect_error(run(" rollout "), 4, "WORLD_SIZE");
 }
 
+TEST(BadInput, LaunchNamesTheProgramThatStartsRanks) {
+  test::Program program;
+  for (const char* arguments : {"launch", "launch --nproc 2 train run.yaml"})
+    expect_error(program.run(arguments), 2,
+                 "torchrun --no-python --nproc-per-node 2 rematch train");
+}
+
 TEST(BadInput, RecordsThatBreakTheContractNameLineAndFix) {
   expect_error(train_on("{broken"), 3, "it begins with `{broken`");
   expect_error(

@@ -55,13 +55,14 @@ TEST(Init, TellsWhatOfACheckpointDoesNotFitNewRecords) {
   std::filesystem::copy(test::source_path("demo/model"), program.dir().file("model"),
                         std::filesystem::copy_options::recursive);
   program.dir().write("model/rematch_prompt.json",
-                      R"({"system": "", "user": "Find. Labels: cat, dog.",)"
+                      R"({"system": "", "user": "Find. Labels: blue box, green box, blue )"
+                      R"(triangle, green triangle, dark red box.",)"
                       R"( "max_new_tokens": 100, "answer_format": "coord_tokens"})");
   program.dir().write("model/rematch_order.json", "{}");
   const test::ProcessResult result =
       program.run("init model " + test::Program::golden("train.jsonl"));
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_TRUE(says(result.err, "the class list in the checkpoint's user_prompt lacks"))
+  EXPECT_TRUE(says(result.err, "the class list in the checkpoint's user_prompt lacks red box:"))
       << result.err;
   EXPECT_TRUE(says(read_file(program.dir().file("rematch.yaml")), "object_ordering: own"));
   const test::ProcessResult checked = program.run(

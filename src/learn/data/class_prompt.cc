@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <set>
+#include <regex>
 
 #include "base/first_few.h"
 #include "base/text.h"
+#include "learn/data/class_list.h"
 
 namespace rematch {
 namespace {
@@ -33,29 +34,28 @@ ClassPrompt class_list_prompt(const Dataset& train, const std::string& prompt) {
     return {
         .note = fmt::format(
             "{} classes are too many for the prompt; `rematch data from-… --prompt-classes` asks "
-            "each image for some",
+            "for some",
             counts.size())};
   Strings names;
   for (const auto& [name, count] : counts) names.push_back(name);
   std::ranges::stable_sort(names, std::greater(),
-                           [&](const std::string& name) { return counts.at(name); });
-  const bool has_commas = join(names, "").find(',') != std::string::npos;
+                           [&](const auto& name) { return counts.at(name); });
+  const bool has_commas = join(names, "").find(',') != prompt.npos;
   return {.text = fmt::format("{}{}{}.", prompt, kLabels, join(names, has_commas ? "; " : ", "))};
 }
 
 Strings unlisted_classes(const Dataset& train, const std::string& prompt) {
   const size_t list = prompt.find(kLabels);
-  std::set<std::string> lacking;
-  for (const Sample& sample : train.samples()) {
-    for (const SceneObject& object : sample.objects) {
-      if (sample.prompt.empty() && list != prompt.npos &&
-          prompt.find(object.desc, list) == prompt.npos)
-        lacking.insert(object.desc);
-    }
-  }
+  if (list == prompt.npos || !train.samples().front().prompt.empty()) return {};
+  const auto lines = [](const std::string& text) {
+    return std::regex_replace("," + text + ",", std::regex("[:;,.] *"), "\n");
+  };
+  const std::string listed = lines(prompt.substr(list));
+  Strings lacking = ClassNames(train.samples()).all();
+  std::erase_if(lacking, [&](const auto& name) { return listed.find(lines(name)) != listed.npos; });
   if (lacking.empty()) return {};
   return {fmt::format("the class list in the checkpoint's user_prompt lacks {}: correct it",
-                      first_few({lacking.begin(), lacking.end()}))};
+                      first_few(lacking))};
 }
 
 }  // namespace rematch
