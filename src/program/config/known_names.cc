@@ -31,6 +31,8 @@ constexpr KnownName kKeys[] = {
      "training.per_device_train_batch_size"},
     {"eval_batch_size", "training.per_device_eval_batch_size"},
     {"grad_accum", "training.gradient_accumulation_steps"},
+    {"label_smoothing label_smoothing_factor", "custom.coord_soft_ce_w1.target_sigma",
+     "coordinates have soft targets of this width, text has no smoothing"},
     {"early_stopping early_stopping_threshold early_stop_interval patience",
      "training.early_stopping_patience",
      "evaluations without a new best; any improvement counts. `stop_on_harm: true` ends a run when "
@@ -93,6 +95,8 @@ constexpr KnownName kCommands[] = {
     {"export", "merge"},
     {"version -v -V", "--version"},
     {"serve deploy", "", "`vllm serve CHECKPOINT` does it (docs/serve.md)"},
+    {"launch", "",
+     "torchrun starts ranks: torchrun --no-python --nproc-per-node 2 rematch train my.yaml"},
     {"tokenize render pixels generate logits loss grad", "",
      "run `rematch-stages stage NAME` (`scripts/build rematch-stages` builds it)"},
     {"resume continue", "", "a run continues with `rematch train CONFIG --resume`"},
