@@ -83,7 +83,8 @@ Predictor::Predictor(JobSource source, const Place& place)
 
 Prompt Predictor::open_image(Prediction& image) {
   require_utf8(image.path);
-  const ImageSize size = read_image_size(image.path);
+  const auto [size, is_deep_grey, orientation] = read_image_facts(image.path);
+  if (is_deep_grey) asking_.job().terminal.warn("16-bit grey images become white above level 255");
   image.width_px = size.width_px;
   image.height_px = size.height_px;
   const Sample sample{.sample_id = num_answered_,

@@ -39,11 +39,11 @@ Strings list_images(const Strings& paths, Terminal& terminal) {
     Strings found;
     int64_t num_inner = 0;
     for (const auto& entry : fs::directory_iterator(path)) {
-      if (is_dir(entry.path())) ++num_inner;
-      if (!is_image_name(entry.path()) || is_dir(entry.path())) continue;
-      if (is_readable_image_name(entry.path()))
+      if (is_dir(entry.path()))
+        ++num_inner;
+      else if (is_readable_image_name(entry.path()))
         found.push_back(entry.path().string());
-      else
+      else if (is_image_name(entry.path()))
         ++passed_over[lower_case(entry.path().extension().string())];
     }
     if (num_inner > 0)
