@@ -6,12 +6,12 @@
 #include <iostream>
 
 #include "base/error.h"
+#include "base/out_of_resources.h"
 #include "base/terminal_text.h"
 #include "learn/data/class_names.h"
 #include "learn/data/records_path.h"
 #include "program/cli/command_set.h"
 #include "program/cli/data_commands.h"
-#include "program/cli/data_verdict.h"
 #include "program/cli/standard_output.h"
 #include "tools/review/review.h"
 
@@ -111,6 +111,49 @@ int fix_file(const Review& review, const DataCheckArguments& arguments, RepairOp
   print_review(review, arguments);
   print_repairs(repaired, review, arguments.fixed);
   return 0;
+}
+
+/// The reason why training refuses the file, or would read it wrongly; "" for a usable one.
+std::string find_trouble(const Review& review) {
+  if (review.num_records == 0) return "training refuses it: it has no records";
+  if (review.form_doubt) return "fix this first: " + review.form_doubt->why;
+  if (review.unit_doubt)
+    return fmt::format("fix this first: the coordinates {}", review.unit_doubt->why);
+  for (const FindingKind kind :
+       {FindingKind::kRefused, FindingKind::kUnreadableImage, FindingKind::kWrongSize,
+        FindingKind::kUnturned, FindingKind::kInverted}) {
+    if (!review.of(kind).empty()) return "training refuses it as it is";
+  }
+  return review.split_images.num_images > 0 ? "fix this first: " + review.split_images.text() : "";
+}
+
+/// The command that repairs a file, by a trial in memory, or the reason against it.
+std::string repair_advice(const Review& review, const std::string& path, RepairOptions options) {
+  std::string flags;
+  if (review.unit_doubt && !review.unit_doubt->is_sure && !options.unit) {
+    options.unit = review.unit_doubt->unit;
+    flags = fmt::format(" --unit {}", name_of(*options.unit));
+  }
+  try {
+    const RepairedRecords trial = repair_records(path, path, options);
+    const std::string& fix = trial.first_fix.empty() ? review.first_fix : trial.first_fix;
+    if (trial.num_records == 0)
+      return "`--fix` cannot repair it; " +
+             (fix.empty() ? "correct the records by hand, or convert them with `rematch data "
+                            "from-…` (docs/data.md)"
+                          : fix);
+    std::string advice =
+        fmt::format("`rematch data check {} --fix OUT{}` writes a {}copy", shell_word(path), flags,
+                    trial.changes.empty() ? "" : "repaired ");
+    if (trial.num_lost == 0) return advice;
+    advice += fmt::format(", without {} of {}", trial.num_lost,
+                          counted(trial.num_records + trial.num_lost, "record"));
+    return fix.empty() ? advice : advice + "; to keep all: " + fix;
+  } catch (const OutOfResources&) {
+    throw;
+  } catch (const UserError& error) {
+    return fmt::format("{}: {}", error.problems().front().error, error.problems().front().fix);
+  }
 }
 
 int run_data_check(const DataCheckArguments& arguments) {
