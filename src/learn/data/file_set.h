@@ -25,7 +25,7 @@ class FileSet {
   /// Cost: one stat.
   void insert(const std::string& path);
   /// The inserted path of this file or of a copy; "" without one. Cost: one stat; if the set has a
-  /// file of the same size, up to 32 KiB of both are read, once per file.
+  /// file of the same size, up to 32 KiB of both are read, of inserted files once.
   std::string find(const std::string& path);
   /// Inserts it unless the set has it or a copy. @return find(), or `path`
   std::string add(const std::string& path);

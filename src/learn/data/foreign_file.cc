@@ -61,12 +61,6 @@ void refuse_foreign_file(const std::string& path, std::string_view bytes) {
   const bool is_damaged =
       names.empty() && line.starts_with('{') && (line.ends_with('}') || line.ends_with("},"));
   if (has_objects || is_damaged) return;
-  if (bytes.starts_with("\x1f\x8b")) {
-    throw data_error({.error = "this file is compressed",
-                      .where = path,
-                      .what = "it begins as the files of gzip do",
-                      .fix = "unpack it: gunzip --keep " + shell_word(path)});
-  }
   throw data_error(
       {.error = "this file is not a JSONL of records",
        .where = path,
@@ -76,8 +70,11 @@ void refuse_foreign_file(const std::string& path, std::string_view bytes) {
                        !names.empty()        ? "an object of " + names
                        : is_valid_utf8(line) ? fmt::format("`{}`", shown_start(line, kMostShown))
                                              : "bytes that are not UTF-8"),
-       .fix = fmt::format("records become lines with jq -c {} {} > NEW.jsonl; {}",
-                          line.starts_with('[') ? "'.[]'" : ".", shell_word(path), kImportAdvice)});
+       .fix = bytes.starts_with("\x1f\x8b")  // gzip
+                  ? "unpack it: gunzip --keep " + shell_word(path)
+                  : fmt::format("records become lines with jq -c {} {} > NEW.jsonl; {}",
+                                line.starts_with('[') ? "'.[]'" : ".", shell_word(path),
+                                kImportAdvice)});
 }
 
 }  // namespace rematch

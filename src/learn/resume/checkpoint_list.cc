@@ -73,8 +73,9 @@ void move_evaluations(const std::string& directory, const std::string& run_dir,
                       const Strings& names) {
   const std::string results = join_path(run_dir, "eval_results.json"),
                     to = join_path(directory, "eval");
-  if (!names.empty()) make_directories(to);
-  if (!names.empty() && is_file(results)) move_into(directory, results);
+  if (names.empty()) return;
+  make_directories(to);
+  if (is_file(results)) move_into(directory, results);
   for (const std::string& name : names) move_into(to, join_path(run_dir, "eval/" + name));
 }
 
