@@ -84,6 +84,9 @@ TEST_F(ReportTest, WeightsThatAreNoCheckpointOfTheRunKeepTheirName) {
   for (const char* name : {"checkpoint-2", "checkpoint-10", "checkpoint-2-other-weights"})
     std::filesystem::remove(directory_.file(std::string("after/eval/") + name + ".json"));
   EXPECT_EQ(names(), (Strings{"after/a-longer-name"})) << "alone it is not the run either";
+  directory_.write("after/logging.jsonl",
+                   "{\"step\": 2, \"eval_loss\": 3.0}\n{\"step\": 4, \"eval_loss\": 2.0}\n");
+  EXPECT_EQ(names(), (Strings{"after/a-longer-name", "after/step 2", "after/step 4"}));
 }
 
 TEST_F(ReportTest, ACheckpointMeansItsEvaluation) {

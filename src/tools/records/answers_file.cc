@@ -22,8 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr const char* kFix =
-    "write {\"image\": \"photos/a.jpg\", \"text\": \"…\"} or {\"id\": 0, \"text\": \"…\"} a line, "
-    "where id is the 0-based line of the record";
+    "write {\"image\": \"photos/a.jpg\", \"text\": \"…\"} or {\"id\": 0, \"text\": \"…\"} a line; "
+    "id is the 0-based line of the record";
 
 std::string normal_path(const std::string& path) {
   return fs::absolute(path).lexically_normal().string();

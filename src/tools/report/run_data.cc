@@ -111,10 +111,9 @@ void read_log(const std::string& path, RunData& run) {
   for (const std::string& line : split(std::string(lines), '\n')) {
     ++number;
     if (line.empty()) continue;
-    const Json json =
-        parse_document(line, {.path = fmt::format("{}:{}", path, number),
-                              .error = "a line of this log cannot be read",
-                              .fix = "remove this line, the others can be read without it"});
+    const Json json = parse_document(line, {.path = fmt::format("{}:{}", path, number),
+                                            .error = "a line of this log cannot be read",
+                                            .fix = "remove this line: others can be read"});
     if (std::optional<LoggedStep> step = read_step(json)) {
       run.log.push_back(*std::move(step));
     } else {

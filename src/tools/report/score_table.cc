@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "base/terminal_text.h"
 #include "base/text.h"
@@ -60,13 +61,16 @@ const std::vector<ScoreKind>& score_kinds() {
 std::vector<NamedEvaluation> list_evaluations(const std::vector<RunData>& runs) {
   std::vector<NamedEvaluation> all;
   for (const RunData& run : runs) {
-    const bool with_first = runs.size() == 1 && run.first_logged.has_value();
-    const bool is_long = with_first || run.evaluations.size() > 1;
-    if (with_first) all.push_back({run.name + "/" + run.first_logged->name, &*run.first_logged});
-    for (const EvaluationFile& file : run.evaluations)
+    const EvaluationFile* first =
+        runs.size() == 1 && run.first_logged ? &*run.first_logged : nullptr;
+    const bool is_long = first || run.evaluations.size() > 1;
+    for (const EvaluationFile& file : run.evaluations) {
+      if (first && file.is_of_run())
+        all.push_back({run.name + "/" + first->name, std::exchange(first, nullptr)});
       all.push_back({is_long || (!run.log.empty() && !file.is_of_run()) ? run.name + "/" + file.name
                                                                         : run.name,
                      &file});
+    }
   }
   return all;
 }
