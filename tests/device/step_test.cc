@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "engine/ranks/stream_waits.h"
 #include "learn/mstep/loss_watch.h"
 #include "learn/mstep/make_gradient_sum.h"
 #include "learn/mstep/optim/adamw.h"
@@ -39,15 +40,17 @@ class DeviceGroup : public Group {
   int size() const override { return size_; }
   at::Device message_device() const override { return kDevice; }
   std::function<void()> start_broadcast(const at::Tensor&, int) override {
-    return [] {};
+    return [this] { stream_waits.add([] {}); };
   }
   std::function<void()> exchange(const at::Tensor& send, const std::vector<int64_t>&,
                                  const at::Tensor& receive, const std::vector<int64_t>&) override {
     ++num_exchanges;
     largest_bytes = std::max(largest_bytes, static_cast<int64_t>(send.nbytes() + receive.nbytes()));
-    return [] {};
+    return [this] { stream_waits.add([] {}); };
   }
-  int num_exchanges = 0;
+  void drain() override { ++num_drains; }
+  StreamWaits stream_waits{kDevice};
+  int num_exchanges = 0, num_drains = 0;
   int64_t largest_bytes = 0;
 
  protected:
@@ -105,6 +108,7 @@ TEST(StepBudget, AStepWithDeviceMessagesWaitsForNoTensorAlone) {
       gradients->finish(1.0);
       gradients->update([&] { optimizer.step(1.0); });
     }));
+    EXPECT_EQ(ranks.num_drains, 2) << "after the sums, and after the new values";
     gradients->discard();
   }
   EXPECT_LE(steps[1].launches, 3 * 64 + 8);
@@ -112,6 +116,28 @@ TEST(StepBudget, AStepWithDeviceMessagesWaitsForNoTensorAlone) {
   EXPECT_LE(steps[1].bytes_down, 4 * 64) << "norms";
   EXPECT_EQ(steps[1].waits, steps[0].waits) << "however many parameters";
   EXPECT_LE(steps[0].waits, 1);
+}
+
+TEST(StepBudget, TheHostWaitsForNoMessageOfABackwardPass) {
+  ParameterGroup group = parameters(64, 1024);
+  DeviceGroup ranks(0, 2);
+  const auto gradients = make_gradient_sum({group}, ranks, {.zero_stage = 1, .bucket_bytes = 8192});
+  for (int step = 0; step < 2; ++step) {  // the second knows the order of the gradients
+    gradients->begin({true});
+    test::set_pretend_busy(true);
+    ranks.num_exchanges = 0;
+    const test::Traffic passed = traffic_of([&] { run_backward(group); });
+    EXPECT_GE(ranks.num_exchanges, 12) << "sent while gradients arrive";
+    EXPECT_EQ(passed.waits, 0);
+    EXPECT_EQ(ranks.stream_waits.take_s(), 0) << "none has ended";
+    test::set_pretend_busy(false);
+    EXPECT_GE(ranks.stream_waits.take_s(), .010) << "a millisecond each on the pretend device";
+    EXPECT_EQ(ranks.stream_waits.take_s(), 0) << "counted once";
+    gradients->end_row();
+    gradients->finish(1.0);
+  }
+  EXPECT_EQ(traffic_of([&] { ranks.stream_waits.drain(); }).waits, 1);
+  gradients->discard();
 }
 
 TEST(StepBudget, AParameterWithoutAGradientOnAnyRankKeepsNone) {

@@ -45,7 +45,8 @@ class Group {
   void barrier();
 
   // Asynchronous calls: once a rank has started one, every rank must start it, whatever happens.
-  // They return a function that waits; the tensors must not change until it returns.
+  // They return a function that waits; the tensors must not change until it returns. On GPUs it
+  // makes the current stream wait, and returns: work that is queued later finds the values.
 
   /// Starts broadcast() for a contiguous tensor on message_device(). Several may be in flight; wait
   /// for them in the order in which they were started.
@@ -56,6 +57,9 @@ class Group {
   [[nodiscard]] virtual std::function<void()> exchange(
       const at::Tensor& send, const std::vector<int64_t>& send_counts, const at::Tensor& receive,
       const std::vector<int64_t>& receive_counts) = 0;
+  /// Returns when the values of all asynchronous calls that were waited for are there: a rank that
+  /// sends nothing is noticed here, and not wherever the host waits next.
+  virtual void drain() {}
   /// Call it if this rank cannot complete an asynchronous call that it started: its further
   /// synchronous calls fail at once, so it ends and the others see its connection close.
   void leave() { has_left_ = true; }

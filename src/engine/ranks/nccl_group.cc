@@ -4,7 +4,6 @@
 #include "engine/ranks/nccl_group.h"
 
 #include <ATen/cuda/CUDAContext.h>
-#include <c10/cuda/CUDAStream.h>
 #include <fmt/core.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
@@ -15,6 +14,7 @@
 #include "base/text.h"
 #include "engine/ranks/nccl_plugin.h"
 #include "engine/ranks/store.h"
+#include "engine/ranks/stream_waits.h"
 
 namespace rematch {
 namespace {
@@ -31,22 +31,27 @@ std::string gpu_uuid(const at::Device& device) {
 
 class NcclGroup : public Group {
  private:
+  /// @param is_idle  the host's time is spent for other ranks, not for the device's own work
   template <typename Call>
-  auto with_wait(Call&& call) {
+  auto with_wait(Call&& call, bool is_idle = true) {
     const auto start = Clock::now();
     host_group_->enter(phase());  // for the errors of Gloo
     begin_wait();
     struct End {
       NcclGroup& group;
       Clock::time_point start;
-      ~End() { group.end_wait(std::chrono::duration<double>(Clock::now() - start).count()); }
-    } end{*this, start};
+      bool is_idle;
+      ~End() {
+        const std::chrono::duration<double> on_host = Clock::now() - start;
+        group.end_wait((is_idle ? on_host.count() : 0) + group.stream_waits_.take_s());
+      }
+    } end{*this, start, is_idle};
     return call();
   }
 
   template <typename Call>
-  void guard(Call&& call) {
-    with_wait([&] {
+  void guard(Call&& call, bool is_idle = true) {
+    const auto guarded = [&] {
       try {
         call();
       } catch (const std::exception& error) {
@@ -57,13 +62,14 @@ class NcclGroup : public Group {
                                  .fix = "look at that rank's own messages, set NCCL_DEBUG=INFO, or "
                                         "`training.ddp_backend: gloo`"});
       }
-    });
+    };
+    with_wait(guarded, is_idle);
   }
 
  public:
   NcclGroup(std::unique_ptr<Group> host_group, c10::intrusive_ptr<c10d::Store> store,
             at::Device device, std::chrono::seconds timeout)
-      : host_group_(std::move(host_group)), device_(device) {
+      : host_group_(std::move(host_group)), device_(device), stream_waits_(device) {
     auto options = c10d::ProcessGroupNCCL::Options::create(/*is_high_priority_stream=*/true);
     options->timeout = timeout;
     options->group_name = "rematch:gradients";
@@ -100,7 +106,7 @@ class NcclGroup : public Group {
       from.rootRank = root;
       work = nccl_->broadcast(tensors, from);
     });
-    return [this, work] { guard([&] { finish(*work); }); };
+    return [this, work] { guard([&] { stream_waits_.add([&] { work->wait(); }); }); };
   }
 
   std::function<void()> exchange(const at::Tensor& send, const std::vector<int64_t>& send_counts,
@@ -116,7 +122,10 @@ class NcclGroup : public Group {
       std::vector<int64_t> from_counts = send_counts, to_counts = receive_counts;
       work = nccl_->alltoall_base(to, from, to_counts, from_counts);
     });
-    return [this, work] { guard([&] { finish(*work); }); };
+    return [this, work] { guard([&] { stream_waits_.add([&] { work->wait(); }); }); };
+  }
+  void drain() override {
+    guard([&] { stream_waits_.drain(); }, /*is_idle=*/false);
   }
 
  protected:
@@ -139,14 +148,9 @@ class NcclGroup : public Group {
   }
 
  private:
-  /// wait() blocks only the stream; this blocks the thread too, so that its waiting is measured.
-  void finish(c10d::Work& work) {
-    work.wait();
-    c10::cuda::getCurrentCUDAStream(device_.index()).synchronize();
-  }
-
   std::unique_ptr<Group> host_group_;
   at::Device device_;
+  StreamWaits stream_waits_;
   c10::intrusive_ptr<c10d::ProcessGroupNCCL> nccl_;
 };
 

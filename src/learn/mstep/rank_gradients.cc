@@ -234,6 +234,7 @@ double RankGradients::finish(double max_norm) {
   }
   while (round_ < num_rounds_) end_round();
   for (GradientBucket& bucket : buckets_) bucket.settle();
+  group_.drain();
   for (GradientParcel& parcel : parcels_)
     parcel.parameter.mutable_grad() = std::exchange(parcel.sum, at::Tensor());
   const double norm = clip(max_norm);
@@ -278,10 +279,9 @@ std::vector<double> RankGradients::owned_norms() {
       values.push_back(count);
     }
   }
-  std::vector<double> norms(parcels_.size(), 0.0);
-  for (size_t i = 0; i < parcels_.size(); ++i) {
-    if (parcels_[i].owner == group_.rank()) norms[i] = -1.0;
-  }
+  std::vector<double> norms;
+  for (const GradientParcel& parcel : parcels_)
+    norms.push_back(parcel.owner == group_.rank() ? -1.0 : 0.0);
   if (values.empty()) return norms;
   const at::Tensor on_host = at::cat(values).to(at::kCPU, at::kDouble);
   const double* value = on_host.const_data_ptr<double>();
@@ -341,6 +341,7 @@ void RankGradients::share(const GradientBucket::Values& values,
     if (i < buckets_.size()) buckets_[i].start_sharing(values, dtype);
     if (i + 1 >= kMostInFlight) buckets_[i + 1 - kMostInFlight].finish_sharing(targets);
   }
+  group_.drain();
 }
 
 void RankGradients::discard() {
