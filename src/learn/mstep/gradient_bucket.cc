@@ -2,6 +2,7 @@
 
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "base/error.h"
@@ -167,22 +168,24 @@ void GradientBucket::discard() {
   shared_.clear();
 }
 
-void GradientBucket::start_sharing(const Values& values, at::ScalarType dtype) {
+void GradientBucket::start_sharing(const Values& values, bool may_be_bfloat16) {
   const at::NoGradGuard no_grad;
-  waits_for_owners_.clear();
-  shared_.clear();
+  waits_for_owners_.assign(by_owner_.size(), nullptr);
+  shared_.assign(by_owner_.size(), {});
   for (int owner = 0; owner < group_->size(); ++owner) {
     const std::vector<Part*>& parts = by_owner_[owner];
-    waits_for_owners_.emplace_back();
-    shared_.emplace_back();
     if (parts.empty()) continue;
-    at::Tensor& flat = shared_.back();
-    flat = at::zeros({chunk_sizes_[owner]}, message_options().dtype(dtype));
+    at::Tensor& flat = shared_[owner];
+    const bool is_bfloat16 = may_be_bfloat16 && std::ranges::all_of(parts, [](const Part* part) {
+                               return part->parcel->parameter.scalar_type() == at::kBFloat16;
+                             });
+    flat = at::zeros({chunk_sizes_[owner]},
+                     message_options().dtype(is_bfloat16 ? at::kBFloat16 : at::kFloat));
     for (const Part* part : parts) {
       if (is_own(owner) && part->parcel->has_gradient)
         flat.narrow(0, part->values_at, part->count).copy_(part->of(values(*part->parcel)));
     }
-    waits_for_owners_.back() = group_->start_broadcast(flat, owner);
+    waits_for_owners_[owner] = group_->start_broadcast(flat, owner);
   }
 }
 

@@ -61,8 +61,9 @@ class GradientBucket {
   /// Starts to send tensors from the owners to all others, for the parcels that have a gradient. No
   /// round is in flight.
   /// @param values  called for owned parcels
-  /// @param dtype   of the message; represents the values exactly
-  void start_sharing(const Values& values, at::ScalarType dtype);
+  /// @param may_be_bfloat16  parameters are sent, where all that an owner sends are bfloat16; else
+  /// float32, which represents the values exactly
+  void start_sharing(const Values& values, bool may_be_bfloat16);
   /// Waits for these tensors.
   /// @param targets  called for parcels of other ranks; gets the values
   void finish_sharing(const Values& targets);

@@ -138,8 +138,7 @@ void RankGradients::make_buckets(const std::vector<size_t>& order) {
     queues[parcels_[i].owner].add(parcels_[i]);
     while (4 * std::ranges::count_if(queues, has_share) >= 3 * std::ssize(queues)) send(share);
   }
-  const auto has_part = [](const PartQueue& queue) { return !queue.is_empty(); };
-  while (const auto num_left = std::ranges::count_if(queues, has_part))
+  while (const auto num_left = std::ranges::count(queues, false, &PartQueue::is_empty))
     send(std::max(share, options_.bucket_bytes / kValueBytes / num_left));
 }
 
@@ -320,25 +319,21 @@ void RankGradients::update(const std::function<void()>& step) {
                                     at::MemoryFormat::Contiguous);
             return grad;
           },
-          at::kFloat);
+          false);
     step();
     return;
   }
   step();
   const auto parameter = [](GradientParcel& parcel) { return parcel.parameter.detach(); };
-  // float32 represents bfloat16 values exactly.
-  const bool is_bfloat16 = std::ranges::all_of(parcels_, [](const GradientParcel& parcel) {
-    return parcel.parameter.scalar_type() == at::kBFloat16;
-  });
-  share(parameter, parameter, is_bfloat16 ? at::kBFloat16 : at::kFloat);
+  share(parameter, parameter, /*may_be_bfloat16=*/true);
 }
 
 // The barrier ends all ranks if one has failed before: either all share or none.
 void RankGradients::share(const GradientBucket::Values& values,
-                          const GradientBucket::Values& targets, at::ScalarType dtype) {
+                          const GradientBucket::Values& targets, bool may_be_bfloat16) {
   group_.barrier();
   for (size_t i = 0; i < buckets_.size() + kMostInFlight - 1; ++i) {
-    if (i < buckets_.size()) buckets_[i].start_sharing(values, dtype);
+    if (i < buckets_.size()) buckets_[i].start_sharing(values, may_be_bfloat16);
     if (i + 1 >= kMostInFlight) buckets_[i + 1 - kMostInFlight].finish_sharing(targets);
   }
   group_.drain();

@@ -76,7 +76,7 @@ class RankGradients final : public GradientSum {
   void learn_order();
   double clip(double max_norm);
   void share(const GradientBucket::Values& values, const GradientBucket::Values& targets,
-             at::ScalarType dtype);
+             bool may_be_bfloat16);
 
   std::vector<ParameterGroup> groups_;
   Group& group_;
