@@ -62,6 +62,22 @@ TEST(Deepspeed, StageThreeIsRefusedByNameWithoutAnAdapter) {
   }
 }
 
+TEST(Deepspeed, StageThreeHasRolloutsWithVllmAlone) {
+  const std::string backend = "custom.extra.rollout_matching.rollout_backend=";
+  const Strings stage_2 = {"deepspeed=zero3", "tuner.train_type=lora",
+                           "custom.trainer_variant=rollout_matching_sft"};
+  for (const char* name : {"native", "hf"}) {
+    Strings set = stage_2;
+    set.push_back(backend + name);
+    const Problem problem = test::problem_of_set(set);
+    EXPECT_NE(problem.what.find(name), std::string::npos) << problem.what;
+    EXPECT_NE(problem.fix.find("rollout_backend: vllm"), std::string::npos) << problem.fix;
+  }
+  Strings set = stage_2;
+  set.push_back(backend + "vllm");
+  EXPECT_EQ(test::load_set(set).settings.optim.zero_stage, 3);
+}
+
 TEST(Deepspeed, ContradictionsAndUnknownNamesAreRefused) {
   EXPECT_EQ(test::problem_of_set({"deepspeed=zero2", "training.zero_stage=1"}).error,
             "`deepspeed` and `training.zero_stage` contradict each other");

@@ -122,7 +122,7 @@ TEST(Shards, WhatNeedsWholeWeightsIsRefusedByName) {
                     stage = "training: {zero_stage: 3}\n", lora = "tuner: {train_type: lora}\n";
   EXPECT_THAT(refusal(stage_1 + stage), HasSubstr("ZeRO stage 3 needs an adapter"));
   EXPECT_THAT(refusal(stage_1 + "deepspeed: zero3\n"), HasSubstr("ZeRO stage 3 needs an adapter"));
-  EXPECT_THAT(refusal(lora + stage), HasSubstr("ZeRO stage 3 has no rollouts"));
+  EXPECT_THAT(refusal(lora + stage), HasSubstr("ZeRO stage 3 has rollouts with `vllm` only"));
   EXPECT_THAT(refusal("custom: {trainer_variant: sft}\n" + lora +
                       "training: {zero_stage: 3, eval_strategy: steps, eval_steps: 1}\n"),
               HasSubstr("evaluations answer"));
@@ -142,7 +142,7 @@ TEST(Shards, WhatNeedsWholeWeightsIsRefusedByName) {
   const test::ProcessResult order =
       run(program, {2, 2},
           program.config("custom: {trainer_variant: sft, object_ordering: own, extra: "
-                         "{rollout_matching: null}}\n" +
+                         "{rollout_matching: {rollout_backend: native}}}\n" +
                          lora));
   EXPECT_NE(order.exit_code, 0);
   EXPECT_THAT(order.err, HasSubstr("cannot learn the model's own order"));

@@ -52,11 +52,12 @@ TEST(Plan, ZeroStageThreeSplitsTheFrozenLayers) {
 }
 
 TEST(Plan, LoraOf32BFitsFourGpusOf48GbWithZeroStageThreeAlone) {
-  const auto fits = [](size_t model, double gib, int zero_stage) {
+  const auto fits = [](size_t model, double gib, int zero_stage, const char* backend = "") {
     PlanRequest request = test::request_of(test::kPublicModels[model], gib);
     request.tuner.train_type = TrainType::kLora;
     request.gradient_checkpointing = Checkpointing::kOn;
-    request.backend = "";
+    request.backend = backend;
+    request.vllm.tensor_parallel_size = 4;
     request.device.num_ranks = 4;
     request.device.zero_stage = zero_stage;
     return make_plan(request).fits;
@@ -66,6 +67,8 @@ TEST(Plan, LoraOf32BFitsFourGpusOf48GbWithZeroStageThreeAlone) {
   EXPECT_TRUE(fits(k32B, 48, 3));
   EXPECT_FALSE(fits(k32B, 48, 2));
   EXPECT_TRUE(fits(k8B, 24, 3));
+  EXPECT_TRUE(fits(k32B, 80, 3, "vllm"));
+  EXPECT_FALSE(fits(k32B, 80, 2, "vllm"));
 }
 
 // Each rank adds up its own rows, or with exact_ranks (and zero_stage 2 over NCCL) those of all

@@ -18,7 +18,8 @@ namespace {
 
 std::vector<at::Tensor> parameter_tensors(const Model& model) {
   std::vector<at::Tensor> tensors;
-  for (const NamedParameter& parameter : all_parameters(model)) tensors.push_back(parameter.tensor);
+  for (const NamedParameter& parameter : all_parameters(model))
+    if (!parameter.need) tensors.push_back(parameter.tensor);  // shards stay
   return tensors;
 }
 

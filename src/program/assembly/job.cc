@@ -18,12 +18,14 @@ namespace {
 
 /// @throws UserError (configuration) if the model would have to answer without whole weights
 void check_order_is_learned(Use use, const Settings& settings) {
-  if (use != Use::kTrain || settings.optim.zero_stage != 3 || !needs_backend(use, settings)) return;
+  if (use != Use::kTrain || settings.optim.zero_stage != 3 || settings.backend == "vllm" ||
+      !needs_backend(use, settings))
+    return;
   throw config_error({.error = "ZeRO stage 3 cannot learn the model's own order of objects",
                       .where = "custom.object_ordering",
-                      .what = "the model has to answer, which takes whole weights on every rank",
-                      .fix = "set `custom.object_ordering: sorted` or `training.zero_stage: 2`, or "
-                             "start from a checkpoint of a run with `own`, which has the order"});
+                      .what = "its backend has to answer with whole weights on every rank",
+                      .fix = "set `rollout_backend: vllm`, `custom.object_ordering: sorted` or "
+                             "`training.zero_stage: 2`, or start from a run with `own`"});
 }
 
 /// Checks device, backend, model files and data.

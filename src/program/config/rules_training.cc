@@ -183,16 +183,15 @@ void apply_shard_rules(Draft& config) {
         "optimizer state and gradients");
   }
   const bool evaluates = config.text("training.eval_strategy") != "no";
-  if (config.is_stage_2() || (evaluates && config.has_rollout_section())) {
+  const std::string backend = config.text(kRolloutMatching + ".rollout_backend");
+  if (backend != "vllm" && (config.is_stage_2() || (evaluates && config.has_rollout_section()))) {
     config.problem(
-        "ZeRO stage 3 has no rollouts: it shards the weights that they need whole", key,
-        fmt::format("{}: every backend (`native`, `hf`, `vllm`) reads all weights",
-                    config.is_stage_2() ? "stage 2 answers" : "evaluations answer"),
-        fmt::format(
-            "train stage 1 (`custom.trainer_variant: sft`) without the section `{}`, or set "
-            "`training.zero_stage: 2`, with `model.load_in_4bit: true` where the whole "
-            "model does not fit",
-            kRolloutMatching));
+        "ZeRO stage 3 has rollouts with `vllm` only: it shards the weights", key,
+        fmt::format("{}, and `{}` needs all weights on every rank",
+                    config.is_stage_2() ? "stage 2 answers" : "evaluations answer", backend),
+        fmt::format("set `{}.rollout_backend: vllm`, or `training.zero_stage: 2`, or train stage 1 "
+                    "(`custom.trainer_variant: sft`) without that section",
+                    kRolloutMatching));
   }
 }
 

@@ -47,13 +47,14 @@ constexpr Remedy kRemedies[] = {
      [](PlanRequest& r) { r.tuner.train_type = TrainType::kLora; }},
     {"train with zero_stage: 3",
      [](PlanRequest& r) {
-       if (r.tuner.train_type == TrainType::kLora && r.backend.empty() && !r.four_bit)
+       if (r.tuner.train_type == TrainType::kLora && !r.four_bit &&
+           (r.backend.empty() || r.backend == "vllm"))
          r.device.zero_stage = 3;
      }},
-    {"keep the weights in 4 bits (model.load_in_4bit: true)",
+    {"set model.load_in_4bit: true",
      [](PlanRequest& r) {
-       const bool is_whole = r.device.zero_stage < 3;
-       if (r.tuner.train_type == TrainType::kLora && !r.four_bit && r.backend != "vllm" && is_whole)
+       if (r.tuner.train_type == TrainType::kLora && !r.four_bit && r.backend != "vllm" &&
+           r.device.zero_stage < 3)
          r.four_bit = FourBitSettings{};
      }},
 };

@@ -240,7 +240,7 @@ int64_t locked_bytes(const PlanRequest& request, const State& state, const std::
 void offload(PlanPhase& phase, const PlanRequest& request, const State& state) {
   if (request.backend != "vllm" || !request.device.on_gpu) return;
   for (auto& [name, bytes] : phase.bytes) {
-    const bool moves = name == "weights" ? request.offload.moves_model()
+    const bool moves = name == "weights" ? request.offload.moves_model() && !state.absent_weights()
                                          : (name == "masters" || name == "moments") &&
                                                request.offload.moves_optimizer();
     if (!moves) continue;

@@ -21,7 +21,7 @@ std::string layer_name(const std::string& name) {
 at::Tensor value_of(const NamedParameter& parameter, const Model& model) {
   if (!model.adapter()) return parameter.tensor;
   if (!model.adapter()->changes(parameter)) return model.adapter()->merge(parameter);
-  return model.adapter()->merge({parameter.name, parameter.tensor.to(model.device())});
+  return model.adapter()->merge({parameter.name, parameter.values().to(model.device())});
 }
 
 }  // namespace

@@ -77,14 +77,12 @@ VllmEngine::VllmEngine(VllmPlugin& plugin, const EngineParts& parts, const Gener
       synced_version_(kCurrentWeights) {
   check_sampling_options(options_);
   if (options_.repeat_terminate.enabled) check_repeat_guard_options(options_.repeat_terminate);
-  start();
-  send_weights();
+  sync_weights(kCurrentWeights);
 }
 
 void VllmEngine::start() {
   ranks_.attempt([&] {
     try {
-      release_cached_memory(parts_.model->device());
       engine_number_ = plugin_.start(engine_description(parts_.vllm, rank_memory(parts_.vllm)));
     } catch (const PythonError& error) {
       throw_if_interrupted();  // the signal ended a helper process
@@ -109,7 +107,6 @@ void VllmEngine::send_weights() {
   const at::NoGradGuard no_grad;
   Strings missing;
   try {
-    release_cached_memory(parts_.model->device());  // which vLLM takes when it wakes
     plugin_.begin_sync();
     for_each_layer(*parts_.model, [&](const LayerWeights& layer) { plugin_.load_weights(layer); });
     missing = plugin_.end_sync(++num_syncs_);
@@ -127,6 +124,19 @@ void VllmEngine::send_weights() {
 }
 
 void VllmEngine::sync_weights(int64_t version) {
+  const std::shared_ptr<BlockWeights>& blocks = parts_.model->blocks();
+  if (!blocks) return sync_own(version);
+  try {
+    sync_own(version);
+  } catch (const UserError&) {
+    blocks->meet();  // other engines still need this rank's parts
+    throw;
+  }
+  blocks->meet();
+}
+
+void VllmEngine::sync_own(int64_t version) {
+  release_cached_memory(parts_.model->device());  // which vLLM takes when it starts or wakes
   if (version != kCurrentWeights && version == synced_version_ &&
       plugin_.weights_version() == num_syncs_)
     return;

@@ -42,6 +42,7 @@ class VllmEngine : public RolloutEngine {
  private:
   void start();
   void send_weights();
+  void sync_own(int64_t version);
   using Waiting = std::map<std::string, size_t>;  ///< unanswered requests and their indices
   void stop_shared_engine();
   void add(const Prompt& prompt, const VllmRequest& request);
@@ -64,10 +65,10 @@ class VllmEngine : public RolloutEngine {
   GenerateOptions options_;
   PatchOptions patches_;
   EngineRanks ranks_;
-  int64_t engine_number_ = 0;
-  int64_t num_syncs_ = 0;     ///< version of the weights in the engine
-  int64_t synced_version_;    ///< the caller's version of them
-  int64_t num_requests_ = 0;  ///< ids are never used twice
+  int64_t engine_number_ = -1;  ///< none
+  int64_t num_syncs_ = 0;       ///< version of the weights in the engine
+  int64_t synced_version_;      ///< the caller's version of them
+  int64_t num_requests_ = 0;    ///< ids are never used twice
 };
 
 }  // namespace rematch
