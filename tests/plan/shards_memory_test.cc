@@ -24,13 +24,15 @@ class MetaGroup : public Group {
   int rank() const override { return 1; }
   int size() const override { return kRanks; }
   at::Device message_device() const override { return at::kMeta; }
-  std::function<void()> start_broadcast(const at::Tensor&, int) override {
+  std::function<void()> start_broadcast(const at::Tensor& values, int root) override {
+    if (root != rank()) num_received += static_cast<int64_t>(values.nbytes());
     return [] {};
   }
   std::function<void()> exchange(const at::Tensor&, const std::vector<int64_t>&, const at::Tensor&,
                                  const std::vector<int64_t>&) override {
     return [] {};
   }
+  int64_t num_received = 0;  ///< bytes
 
  protected:
   void sum(std::span<double>) override {}
@@ -63,6 +65,7 @@ struct Case {
 
 struct Peaks {
   int64_t load = 0, step = 0;
+  int64_t received = 0;   ///< from other ranks, in the second row
   size_t num_loaded = 0;  ///< blocks that are held after loading
 };
 
@@ -84,7 +87,7 @@ void run_row(const Model& model) {
 }
 
 /// Bytes at the peak of loading, and of two training rows.
-Peaks measure(const Case& of, const std::shared_ptr<MeasuredShards>& blocks) {
+Peaks measure(const Case& of, MetaGroup& group, const std::shared_ptr<MeasuredShards>& blocks) {
   MetaMemory memory;
   const auto model = Model::without_weights(of.model, {.dtype = at::kBFloat16,
                                                        .device = at::kMeta,
@@ -98,7 +101,9 @@ Peaks measure(const Case& of, const std::shared_ptr<MeasuredShards>& blocks) {
                       {.lora = {.rank = 4, .use_dora = of.use_dora}, .base_model = "x"});
   memory.restart_peak();
   for (int i = 0; i < 2; ++i) {
+    const int64_t before = group.num_received;
     run_row(*model);
+    peaks.received = group.num_received - before;
     for (const NamedParameter& parameter : adapter->parameters())
       parameter.tensor.mutable_grad().reset();
   }
@@ -110,7 +115,7 @@ Peaks measure(const Case& of, const std::shared_ptr<MeasuredShards>& blocks) {
 int64_t expect_a_part_and_two_blocks(const Case& of) {
   MetaGroup group;
   const auto blocks = std::make_shared<MeasuredShards>(group, at::kMeta);
-  const Peaks whole = measure(of, nullptr), shards = measure(of, blocks);
+  const Peaks whole = measure(of, group, nullptr), shards = measure(of, group, blocks);
   std::vector<int64_t> sizes = blocks->bytes;
   const auto first = sizes.begin();
   const int64_t layers = std::accumulate(first, first + shards.num_loaded, int64_t{0}),
@@ -121,6 +126,9 @@ int64_t expect_a_part_and_two_blocks(const Case& of) {
   // While a rank reads its part of a block; embedding and head are whole until then.
   EXPECT_LE(shards.load, whole.load - layers + layers / kRanks + largest_layer / kRanks + padding);
   EXPECT_LE(shards.step, whole.step - all + all / kRanks + sizes[0] + largest_layer + padding);
+  // Forward and backward, but for the head, which stays whole between them.
+  EXPECT_LE(kRanks * shards.received, 2 * (kRanks - 1) * (all + blocks->padding));
+  EXPECT_GE(kRanks * shards.received, 2 * (kRanks - 1) * (all - sizes[0]));
   return whole.step - shards.step;
 }
 
