@@ -16,8 +16,8 @@ namespace rematch {
 // The interface of librematch_nccl.so. It takes torch's symbols and ours from the program.
 
 inline constexpr const char* kNcclPluginFile = "librematch_nccl.so";
-/// Changes with this file.
-inline constexpr int kNcclPluginAbi = 1;
+/// Changes with this file and with Group.
+inline constexpr int kNcclPluginAbi = 2;
 
 /// Arguments of make_nccl_group().
 struct NcclGroupParts {
