@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "tools/import/chat_steps.h"
-#include "tools/import/source_files.h"
 
 namespace rematch {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-#include "tools/import/entry.h"
+#include "tools/import/source_files.h"
 
 // The steps from a conversation to the objects of its answers.
 namespace rematch {

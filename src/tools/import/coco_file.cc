@@ -5,7 +5,6 @@
 
 #include "base/file.h"
 #include "learn/data/foreign_file.h"
-#include "tools/import/entry.h"
 #include "tools/import/source_files.h"
 
 namespace rematch {

@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "tools/import/csv_table.h"
-#include "tools/import/entry.h"
 #include "tools/import/source_files.h"
 
 namespace rematch {

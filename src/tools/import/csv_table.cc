@@ -9,11 +9,6 @@
 #include "tools/import/source_files.h"
 
 namespace rematch {
-namespace {
-
-constexpr const char* kCommand = "from-csv";
-
-}  // namespace
 
 const std::string* find_cell(const CsvRow& row, const char* columns) {
   for (const std::string& name : split(columns, ' ')) {
@@ -38,7 +33,7 @@ CsvTable::CsvTable(const std::string& path) : path_(path), text_(read_utf8(path)
     std::string name = lower_case(cell);
     std::erase_if(name, [](unsigned char c) { return std::isalnum(c) == 0; });
     if (!columns.try_emplace(name).second && !name.empty())
-      refuse_source(kCommand, path_, fmt::format("it has the column \"{}\" twice", cell),
+      refuse_source("from-csv", path_, fmt::format("it has the column \"{}\" twice", cell),
                     "remove one of them");
     names_.push_back(std::move(name));
   }
@@ -72,7 +67,7 @@ bool CsvTable::read_cells() {
     }
   }
   if (in_quotes)
-    refuse_source(kCommand, fmt::format("{}:{}", path_, line), "a quote in it does not end",
+    refuse_source("from-csv", fmt::format("{}:{}", path_, line), "a quote in it does not end",
                   "write a quote at the end of its cell, or remove it");
   for (std::string& cell : cells_) cell = python_strip(cell);
   return cells_.size() > 1 || !cells_[0].empty();

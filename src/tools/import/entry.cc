@@ -1,4 +1,4 @@
-#include "tools/import/entry.h"
+#include "tools/import/source_files.h"
 
 #include <fmt/core.h>
 

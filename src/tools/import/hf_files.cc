@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tools/import/entry.h"
 #include "tools/import/source_files.h"
 
 namespace rematch {

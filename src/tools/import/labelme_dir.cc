@@ -4,7 +4,6 @@
 #include <set>
 
 #include "base/file.h"
-#include "tools/import/entry.h"
 #include "tools/import/image_files.h"
 #include "tools/import/source_files.h"
 

@@ -5,7 +5,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "tools/import/entry.h"
 #include "tools/import/image_files.h"
 #include "tools/import/source_files.h"
 #include "tools/import/voc_xml.h"

@@ -4,25 +4,20 @@
 
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "base/text.h"
-#include "tools/import/entry.h"
 #include "tools/import/image_files.h"
+#include "tools/import/source_files.h"
 
 namespace rematch {
 namespace {
 
 /// True for `&c;`, which only the file's own DTD could explain.
-bool has_own_entity(std::string_view text) {
-  constexpr const char* kKnown[] = {"amp", "lt", "gt", "quot", "apos"};
-  for (size_t at = text.find('&'); at != text.npos; at = text.find('&', at + 1)) {
-    const size_t end = text.find_first_of("&; \t\r\n<", at + 1);
-    const std::string name(text.substr(at + 1, end - at - 1));
-    const bool is_code =
-        name.starts_with('#') && name.find_first_not_of("x0123456789abcdefABCDEF", 1) == name.npos;
-    if (end != text.npos && text[end] == ';' && !is_code && !contains(kKnown, name)) return true;
-  }
-  return false;
+bool has_own_entity(const std::string& text) {
+  static const std::regex unknown(
+      R"(&(?!(amp|lt|gt|quot|apos|#\d+|#x[\da-fA-F]+);)[^&;<\s]{1,99};)");
+  return text.find('&') != text.npos && std::regex_search(text, unknown);
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tools/import/entry.h"
 #include "tools/import/image_files.h"
+#include "tools/import/source_files.h"
 
 namespace rematch {
 namespace {
