@@ -14,11 +14,24 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(PlanAdvice, IsEmptyWhenThePlanFits) {
-  const PlanRequest request = test::request_of(test::kPublicModels[0], 80);
-  const MemoryPlan plan = make_plan(request);
-  ASSERT_TRUE(plan.fits);
-  EXPECT_TRUE(make_advice(request, plan).empty());
+TEST(PlanAdvice, NamesTheFastestCheckpointingThatFits) {
+  const auto advice = [](Checkpointing now, double gib) {
+    PlanRequest request = test::request_of(test::kPublicModels[0], gib);
+    request.tuner.train_type = TrainType::kLora;
+    request.backend = "";
+    request.gradient_checkpointing = now;
+    const MemoryPlan plan = make_plan(request);
+    EXPECT_TRUE(plan.fits) << gib;
+    return join(make_advice(request, plan), "\n");
+  };
+  using enum Checkpointing;
+  EXPECT_THAT(advice(kOn, 80), HasSubstr("gradient_checkpointing: false"));
+  EXPECT_THAT(advice(kSelective, 80), HasSubstr("gradient_checkpointing: false"));
+  EXPECT_EQ(advice(kOff, 80), "");
+  EXPECT_THAT(advice(kOn, 14), HasSubstr("gradient_checkpointing: selective"));
+  EXPECT_EQ(advice(kSelective, 14), "");
+  EXPECT_EQ(advice(kOn, 10), "");
+  EXPECT_EQ(advice(kOn, 0), "") << "a device that is unknown";
 }
 
 TEST(PlanAdvice, NamesEveryChangeThatIsEnoughAlone) {

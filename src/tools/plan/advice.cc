@@ -115,6 +115,19 @@ void try_remedies(const PlanRequest& request, Strings& lines) {
         fmt::format("and then samples of at most {} tokens (global_max_length)", tokens));
 }
 
+// The fastest checkpointing that fits, if it is faster.
+Strings faster_checkpointing(PlanRequest request) {
+  const Checkpointing now = request.gradient_checkpointing;
+  for (const Checkpointing faster : {Checkpointing::kOff, Checkpointing::kSelective}) {
+    if (faster == now) break;
+    request.gradient_checkpointing = faster;
+    if (const MemoryPlan plan = make_plan(request); plan.fits)
+      return {fmt::format("for speed set training.gradient_checkpointing: {}: {}", name_of(faster),
+                          peak_text(plan))};
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string gib_text(int64_t bytes) {
@@ -127,8 +140,9 @@ std::string count_text(int64_t count) {
 }
 
 Strings make_advice(const PlanRequest& request, const MemoryPlan& plan) {
+  if (plan.usable_bytes == 0) return {};
+  if (plan.fits) return faster_checkpointing(request);
   Strings lines;
-  if (plan.fits) return lines;
   if (const int64_t tokens = largest_row(request); tokens > 0) {
     lines.push_back(fmt::format("set global_max_length: {} or less instead of {}", tokens,
                                 request.sample_tokens));

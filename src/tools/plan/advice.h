@@ -6,10 +6,10 @@
 
 namespace rematch {
 
-/// Sentences with numbers that say how to make a plan fit; empty if it fits or the device is
-/// unknown. First a `global_max_length` that fits; then each setting that is enough alone, those
-/// that keep the result of training first. If none is enough alone, they are combined, and the
-/// sentence says whether that fits.
+/// Sentences with numbers; none for an unknown device. If the plan fits: a gradient checkpointing
+/// that repeats less and fits too. Else how to make it fit: first a `global_max_length` that fits;
+/// then each setting that is enough alone, those that keep the result of training first. If none is
+/// enough alone, they are combined, and the sentence says whether that fits.
 Strings make_advice(const PlanRequest& request, const MemoryPlan& plan);
 
 /// "12.3 GiB"

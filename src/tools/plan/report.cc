@@ -157,10 +157,9 @@ std::string plan_text(const PlanRequest& request, const MemoryPlan& plan,
       fmt::format("peak {} (phase {})", gib_text(plan.peak_bytes), plan.peak_phase);
   if (plan.usable_bytes == 0) {
     text += peak + "\n";
-  } else if (plan.fits) {
-    text += wrapped(fmt::format("{}: fits. {}\n", peak, room_text(request)), 2);
   } else {
-    text += fmt::format("{}: DOES NOT FIT in {}\n", peak, gib_text(plan.usable_bytes));
+    text += plan.fits ? wrapped(fmt::format("{}: fits. {}\n", peak, room_text(request)), 2)
+                      : fmt::format("{}: DOES NOT FIT in {}\n", peak, gib_text(plan.usable_bytes));
     for (const std::string& line : make_advice(request, plan))
       text += wrapped("- " + line + "\n", 2);
   }
