@@ -57,6 +57,12 @@ TEST_F(YoloDir, ADoubleKeyIsNamedAsSuch) {
   expect_refused(kBox, "\"train\" is there twice", std::string("train: images/val\n") + kYaml);
 }
 
+TEST_F(YoloDir, ABrokenYamlOfADirectoryIsNamed) {
+  write("data.yaml", "train: [images/train\nnames: [cat]\n");
+  const UserError error = test::catch_user_error([&] { read_yolo_set({dir_.path()}, {}); });
+  EXPECT_EQ(error.problems().front().where, dir_.path() + "/data.yaml");
+}
+
 TEST_F(YoloDir, EveryLineThatIsNotBlankIsAnObjectOrLost) {
   for (const char* line : {"cat .5 .5 .2 .2\n", "0 .5 .5 .2 nan\n", "0 .5 .5 .2 .2 # cat\n",
                            "0 .5 .5\n", "1.7 .5 .5 .2 .2\n", "-1 .5 .5 .2 .2\n"})

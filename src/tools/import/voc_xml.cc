@@ -25,7 +25,9 @@ bool has_own_entity(const std::string& text) {
 void refuse_xml(const std::string& what, const char* reason) { throw LeftOut{reason, what}; }
 
 pugi::xml_node read_annotation_root(const std::string& text, pugi::xml_document& document) {
-  if (has_own_entity(text)) refuse_xml("it has an entity other than &amp; and the like");
+  if (has_own_entity(text))
+    refuse_xml(
+        "it has an entity other than &amp; and the like: write its text, or &amp; for a lone &");
   const pugi::xml_parse_result parsed = document.load_buffer(
       text.data(), text.size(), pugi::parse_default | pugi::parse_comments | pugi::parse_pi);
   if (!parsed)

@@ -144,7 +144,14 @@ std::string find_yaml(const std::string& path) {
 
 YoloLayout read_yolo_layout(const std::string& yaml_or_directory, ForeignSet& set) {
   const std::string yaml = find_yaml(yaml_or_directory);
-  return yaml.empty() ? find_layout(yaml_or_directory, set) : read_yaml(yaml, set);
+  if (yaml.empty()) return find_layout(yaml_or_directory, set);
+  try {
+    return read_yaml(yaml, set);
+  } catch (const YAML::Exception& error) {
+    refuse_yolo(
+        yaml, error.what(),
+        "correct it: path, train and val are texts, names is a list or {0: cat, 1: dog, …}");
+  }
 }
 
 }  // namespace rematch

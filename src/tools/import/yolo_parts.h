@@ -14,7 +14,7 @@ struct YoloLayout {
 
 /// Reads a YAML, the only YAML of a directory, or a directory of images. Adds the files that it
 /// reads to the set's sources, and sets the names of its classes.
-/// @throws UserError (data); YAML::Exception for values of another type
+/// @throws UserError (data)
 YoloLayout read_yolo_layout(const std::string& yaml_or_directory, ForeignSet& set);
 
 /// Reads label files.

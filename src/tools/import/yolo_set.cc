@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <set>
@@ -129,20 +128,13 @@ class YoloReader {
 
 ForeignSet read_yolo_set(const Strings& yaml_or_directory, const ImportOptions& options) {
   ForeignSet set{.assumed_form = BoxForm::kCentre, .options = options};
-  try {
-    const YoloLayout layout = read_yolo_layout(yaml_or_directory.front(), set);
-    YoloReader reader(layout);
-    const auto read = [&](const auto& path, auto& set, auto& images) {
-      reader.read(path, set, images);
-    };
-    set = read_sources({}, kForm, std::move(set), read, layout.images);
-    reader.check(set);
-  } catch (const YAML::Exception& error) {
-    refuse_yolo(
-        yaml_or_directory.front(), error.what(),
-        "give the data set's YAML: path, train and val are texts, names is a list or {0: cat, "
-        "1: dog, …}");
-  }
+  const YoloLayout layout = read_yolo_layout(yaml_or_directory.front(), set);
+  YoloReader reader(layout);
+  const auto read = [&](const auto& path, auto& set, auto& images) {
+    reader.read(path, set, images);
+  };
+  set = read_sources({}, kForm, std::move(set), read, layout.images);
+  reader.check(set);
   return set;
 }
 
