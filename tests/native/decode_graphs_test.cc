@@ -3,6 +3,7 @@
 #include <c10/util/Exception.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <utility>
 
 #include "engine/rollout/native/aten/runner.h"
@@ -84,10 +85,11 @@ TEST(DecodeGraphs, AreRecordedAnewWhenTheCacheHasMoved) {
   Recorder recorder;
   NativeEngine engine = engine_with(recorder);
   engine.generate(greedy_golden().prompts, {});
-  const int first = recorder.num_captures;
+  const int first = recorder.num_captures, num_replays = recorder.num_replays;
   engine.release();
   EXPECT_EQ(responses(engine.generate(greedy_golden().prompts, {})), greedy_golden().plain);
   EXPECT_EQ(recorder.num_captures, 2 * first);
+  EXPECT_GT(recorder.num_replays, 2 * num_replays) << "recorded when they occur first";
 }
 
 // Computing a step twice would move the states of the delta rule twice.
@@ -143,6 +145,10 @@ TEST(DecodeGraphs, TakeFewSizes) {
   EXPECT_EQ(DecodeGraphs::padded_size(8, 129, false), Size(8, 256));
   EXPECT_EQ(DecodeGraphs::padded_size(9, 1000, false), Size(16, 1024));
   EXPECT_EQ(DecodeGraphs::padded_size(64, 1, false), Size(64, 128));
+  std::set<Size> sizes;  // as the answers of a window end
+  for (int64_t rows = 1; rows <= 256; ++rows)
+    sizes.insert(DecodeGraphs::padded_size(rows, 500, true));
+  EXPECT_EQ(sizes.size(), 9u);
   // From 500 to 1500 tokens: two sizes in pages instead of nine.
   EXPECT_EQ(DecodeGraphs::padded_size(9, 500, true), Size(16, 1024));
   EXPECT_EQ(DecodeGraphs::padded_size(9, 1500, true), Size(16, 2048));

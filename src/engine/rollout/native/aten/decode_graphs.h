@@ -63,8 +63,9 @@ class DecodeGraphs {
                                                  bool in_pages);
   /// Logits [num_sequences, V] of a padded step, replayed or computed.
   at::Tensor run(const DecodeInputs& padded, int64_t num_sequences);
-  /// Drops all recordings; call it before the cache or the weights move.
-  void clear() { sizes_.clear(); }
+  /// Drops all recordings; call it before the cache or the weights move. A size that was recorded
+  /// is recorded again when it occurs first.
+  void clear();
 
  private:
   struct Size {
