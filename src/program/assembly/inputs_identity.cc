@@ -65,8 +65,7 @@ void add_file(Pairs& pairs, const std::string& name, const std::string& text) {
 }
 
 /// Parameters with their files on rank 0. Other hosts may have the same weights in other shards.
-std::vector<std::pair<std::string, std::string>> weight_files(const std::string& directory,
-                                                              const Model& model) {
+Pairs weight_files(const std::string& directory, const Model& model) {
   Pairs names;
   std::shared_ptr<const HfDir> files;
   try {
@@ -85,16 +84,12 @@ void add_weights(Pairs& pairs, const Job& job, const Model& model) {
   const std::string& directory = job.settings().model.directory;
   const Pairs files =
       from_first_rank(job.group, job.is_first() ? weight_files(directory, model) : Pairs());
-  const std::map<std::string, std::string> files_by_parameter(files.begin(), files.end());
+  std::map<std::string, std::string> names(files.begin(), files.end());
   for (const NamedParameter& parameter : all_parameters(model)) {
-    const auto file = files_by_parameter.find(parameter.name);
+    const std::string file = std::filesystem::path(names[parameter.name]).filename().string();
     std::string values = "values";
     for (const at::Tensor& tensor : parameter.stored()) values += ' ' + sampled_hash(tensor);
-    pairs.emplace_back(fmt::format("{}: {}",
-                                   file == files_by_parameter.end()
-                                       ? "weights"
-                                       : std::filesystem::path(file->second).filename().string(),
-                                   parameter.name),
+    pairs.emplace_back((file.empty() ? "weights" : file) + ": " + parameter.name,
                        std::move(values));
   }
 }
@@ -107,8 +102,7 @@ void add_records(Pairs& pairs, const char* key, const std::optional<Dataset>& da
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> model_files_identity(
-    const std::string& model_dir) {
+Pairs model_files_identity(const std::string& model_dir) {
   Pairs pairs;
   for (const char* name : kModelFiles) {
     const std::string path = join_path(model_dir, name);

@@ -167,11 +167,8 @@ void attach_asked_adapter(Model& model, const Job& job) {
                                                .adapter_dir = path,
                                                .base_dir = job.settings().model.directory,
                                                .force_base = job.source.force_base});
-  if (job.source.force_base && !note.empty()) {
-    job.terminal.warn(note);
-  } else if (!note.empty()) {
-    job.terminal.say("note: " + note);
-  }
+  if (!note.empty())
+    job.source.force_base ? job.terminal.warn(note) : job.terminal.say("note: " + note);
   Adapter::load(model, adapter, path);
 }
 

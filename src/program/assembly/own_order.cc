@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/window_order.h"
 #include "engine/ranks/gather.h"
 #include "program/assembly/engine.h"
 #include "program/assembly/parts.h"
@@ -42,11 +43,8 @@ OrderScore learn_order(const Job& job, const std::shared_ptr<Model>& model) {
   const Engine engine = start_engine(job, model, greedy);
   const Dataset& data = *job.data.train;
   const std::vector<int64_t> samples = choose_samples(data);
-  std::vector<SampleBatch> batches;
-  const std::vector<SampleBatch> all = make_batches(samples, engine.batch_size, /*epoch=*/0);
-  for (size_t i = static_cast<size_t>(job.group.rank()); i < all.size();
-       i += static_cast<size_t>(job.group.size()))
-    batches.push_back(all[i]);
+  const std::vector<SampleBatch> batches = own_part(
+      make_batches(samples, engine.batch_size, /*epoch=*/0), job.group.rank(), job.group.size());
   std::vector<Objects> mine, answers;
   OrderSheet sheet;
   score_batches(

@@ -22,12 +22,6 @@ const Sample* find_record(const std::string& image_path, const std::optional<Dat
   return nullptr;
 }
 
-std::unique_ptr<TruthSegments> validation_truth(const Job& job) {
-  return std::make_unique<TruthSegments>(
-      *job.data.val, *job.files.prompts, *job.files.format, *job.pixels, scoring_options(job),
-      TruthSegments::Caps{.segment_tokens = job.settings().max_length()});
-}
-
 }  // namespace
 
 PixelGetter sample_pixels(const Job& job) {
@@ -133,7 +127,9 @@ std::unique_ptr<Evaluation> make_evaluation(const Job& job, const std::shared_pt
   std::optional<Evaluation::Truth> truth;
   if (measures_truth(job.use, settings)) {
     truth.emplace(
-        validation_truth(job),
+        std::make_unique<TruthSegments>(
+            data, *job.files.prompts, *job.files.format, *job.pixels, scoring_options(job),
+            TruthSegments::Caps{.segment_tokens = settings.max_length()}),
         [model = make_row_model(job, model),
          options = loss_options(settings, job.files.format->coord_token_ids())](
             const PackedRow& row) { return teacher_forced_loss(model, row, options); },

@@ -26,16 +26,12 @@ void require_config_json(const std::string& directory) {
 // Bytes per weight in the files, from config.json.
 int64_t stored_value_bytes(const std::string& directory) {
   const Json config = read_json_file(join_path(directory, "config.json"));
-  const auto dtype_of = [](const Json& object) -> std::string {
-    for (const char* key : {"dtype", "torch_dtype"}) {
-      if (object.is_object() && object.contains(key) && object[key].is_string())
-        return object[key].get<std::string>();
-    }
-    return "";
-  };
-  std::string dtype = dtype_of(config);
-  if (dtype.empty() && config.contains("text_config")) dtype = dtype_of(config["text_config"]);
-  return dtype == "bfloat16" || dtype == "float16" ? 2 : 4;
+  for (const char* key :
+       {"/dtype", "/torch_dtype", "/text_config/dtype", "/text_config/torch_dtype"}) {
+    const Json dtype = config.value(Json::json_pointer(key), Json());
+    if (dtype.is_string()) return dtype == "bfloat16" || dtype == "float16" ? 2 : 4;
+  }
+  return 4;
 }
 
 }  // namespace

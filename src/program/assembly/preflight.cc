@@ -54,7 +54,8 @@ class Checks {
     note_data("val_jsonl", data_.val, data_.num_long_dropped_val);
     note_length();
     check_model();
-    check_wandb();
+    if (settings_.output.reports_to("wandb"))
+      report_.attempt([&] { report_.warn(missing_wandb().value_or("")); });
     check_resume();
     check_run_directory();
     return std::move(facts_);
@@ -112,14 +113,13 @@ class Checks {
                                       "{:g} % of the {} prompts that list classes",
                                       draws.absent_most, 100 * draws.absent_share, num_listing));
     }
-    for (const auto* data : {&data_.train, &data_.val}) check_answer_budget(*data);
+    for (const auto* data : {&data_.train, &data_.val}) {
+      if (*data && files_)
+        report_.attempt([&] {
+          report_.warn(answer_budget_warning(**data, settings_, *files_, checked_device_));
+        });
+    }
     report_.warn_all(class_name_warnings(*data_.train, data_.val ? &*data_.val : nullptr));
-  }
-
-  void check_answer_budget(const std::optional<Dataset>& data) {
-    if (!data || !files_) return;
-    report_.attempt(
-        [&] { report_.warn(answer_budget_warning(*data, settings_, *files_, checked_device_)); });
   }
 
   void check_model() {
@@ -136,11 +136,6 @@ class Checks {
       for (const std::string& name : model->unused_tensors())
         report_.warn(fmt::format("the checkpoint's tensor {} is not used by this model", name));
     });
-  }
-
-  void check_wandb() {
-    if (!settings_.output.reports_to("wandb")) return;
-    report_.attempt([&] { report_.warn(missing_wandb().value_or("")); });
   }
 
   /// Compares the resumed checkpoint with the configuration, as far as possible without the model.

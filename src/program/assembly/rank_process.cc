@@ -45,7 +45,7 @@ RankProcess::RankProcess(const World& world, ConfigResult& result,
   if (world.rank == 0) {
     terminal_ = Terminal::standard();
   } else {
-    const std::string logs = result.settings.output.run_dir + "/logs";
+    const std::string logs = output.run_dir + "/logs";
     make_directories(logs);
     file_.open(fmt::format("{}/rank-{}.log", logs, world.rank), std::ios::app);
     terminal_ = std::make_unique<Terminal>(file_, file_, Terminal::Options{});
@@ -55,7 +55,7 @@ RankProcess::RankProcess(const World& world, ConfigResult& result,
 
 void RankProcess::say_threads(const World& world) {
   if (world.is_alone()) return;
-  if (device_.rfind("cuda", 0) == 0) {
+  if (device_.starts_with("cuda")) {
     terminal_->say(ranks_.backend() == DdpBackend::kNccl
                        ? "gradients go from GPU to GPU (NCCL)"
                        : "gradients go through host memory (Gloo)");

@@ -25,11 +25,10 @@ int run_add_coord_tokens(const CoordTokenArguments& arguments) {
   if (const std::string text = spare_weights_warning(model_dir); !text.empty())
     std::cerr << "warning: " << text << "\n";
   print("<|coord_0|> … <|coord_999|> have ids {} … {}\n", added.first_id, added.first_id + 999);
-  std::cout << (added.new_rows == added.old_rows
-                    ? fmt::format("the embedding keeps its {} rows: enough were unused\n",
-                                  added.old_rows)
-                    : fmt::format("the embedding grew from {} to {} rows\n", added.old_rows,
-                                  added.new_rows));
+  if (added.new_rows == added.old_rows)
+    print("the embedding keeps its {} rows: enough were unused\n", added.old_rows);
+  else
+    print("the embedding grew from {} to {} rows\n", added.old_rows, added.new_rows);
   if (untie)
     std::cout << (added.untied ? "the head is now a separate matrix\n"
                                : "the head was a separate matrix already\n");

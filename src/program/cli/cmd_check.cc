@@ -14,6 +14,7 @@
 #include "program/cli/arguments.h"
 #include "program/cli/cmd_plan.h"
 #include "program/cli/command_set.h"
+#include "program/cli/standard_output.h"
 #include "program/config/config.h"
 #include "tools/plan/advice.h"
 #include "tools/plan/report.h"
@@ -90,7 +91,7 @@ Found look(CheckArguments arguments) {
   return found;
 }
 
-void print_json(const Found& found, std::ostream& out) {
+void print_json(const Found& found) {
   Json root{{"ok", found.report.problems().empty()},
             {"problems", Json::array()},
             {"warnings", found.report.warnings()}};
@@ -99,35 +100,35 @@ void print_json(const Found& found, std::ostream& out) {
   for (const auto& [name, text] : found.facts) root["found"][name] = text;
   if (!found.plan.is_null()) root["plan"] = found.plan;
   if (!found.config.is_null()) root["config"] = found.config;
-  out << root.dump(2) << "\n";
+  print("{}\n", root.dump(2));
 }
 
-void print_text(const Found& found, std::ostream& out) {
-  out << found.effective << "\n";
-  const auto fact = [&out](const std::string& name, const std::string& text) {
-    out << wrapped(fmt::format("{:14} {}", name, text), 15) << "\n";
+void print_text(const Found& found) {
+  print("{}\n", found.effective);
+  const auto fact = [](const std::string& name, const std::string& text) {
+    print("{}\n", wrapped(fmt::format("{:14} {}", name, text), 15));
   };
   for (const auto& [name, text] : found.facts) fact(name, text);
   if (!found.needs.empty()) fact("memory", found.needs + " (`rematch plan` shows every part)");
   for (const std::string& text : found.report.warnings()) {
     // Those of the configuration are in its text.
     if (found.effective.find("warning: " + text) == std::string::npos)
-      out << wrapped("warning: " + text, 2) << "\n";
+      print("{}\n", wrapped("warning: " + text, 2));
   }
 }
 
 /// @throws UserError with all problems, unless as JSON.
 /// @return the exit code
-int check_all(const CheckArguments& arguments, std::ostream& out) {
+int check_all(const CheckArguments& arguments) {
   const Found found = look(arguments);
   if (arguments.json) {
-    print_json(found, out);
+    print_json(found);
     const auto& problems = found.report.problems();
     return problems.empty() ? 0 : exit_code(problems.front().first);
   }
   found.report.throw_problems();
-  print_text(found, out);
-  if (!arguments.config_only) out << "`rematch train` can start\n";
+  print_text(found);
+  if (!arguments.config_only) std::cout << "`rematch train` can start\n";
   return 0;
 }
 
@@ -137,8 +138,7 @@ Command add_check_command(CLI::App& app) {
   const auto [command, check, arguments] = make_command(
       app, "check",
       "find everything that `train` would refuse, in seconds; print what is set and from where",
-      +[](const CheckArguments& given) { return check_all(given, std::cout); },
-      {"my.yaml", "my.yaml --gpu-memory 80 --ranks 4 --json"});
+      check_all, {"my.yaml", "my.yaml --gpu-memory 80 --ranks 4 --json"});
   add_config_arguments(check, arguments.run);
   add_plan_device(check, arguments.plan, "refuse a run that cannot fit a GPU with this many GiB");
   check.add_flag("--json", arguments.json,

@@ -52,13 +52,10 @@ int run_merge(MergeOptions options) {
     std::cerr << "warning: " << text << "\n";
   print("merged {} layers of {} + {} into {}", merged.num_layers, merged.base_dir,
         options.adapter_dir, options.output_dir);
-  std::cout << (merged.num_replaced > 0
-                    ? fmt::format("; {} parameters replaced by the adapter's own",
-                                  merged.num_replaced)
-                    : "");
-  std::cout << (merged.num_rows > 0
-                    ? fmt::format("; the rows of {} tokens replaced\n", merged.num_rows)
-                    : "\n");
+  if (merged.num_replaced > 0)
+    print("; {} parameters replaced by the adapter's own", merged.num_replaced);
+  if (merged.num_rows > 0) print("; the rows of {} tokens replaced", merged.num_rows);
+  std::cout << "\n";
   if (merged.num_dequantised > 0) {
     print(
         "{} Linear layers of the base {} in 4 bits: {} has the dequantised values, as in "

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/first_few.h"
 #include "base/flow/object_json.h"
 #include "base/terminal_text.h"
@@ -132,11 +133,10 @@ std::string drawing_path(const std::string& directory, const std::string& image,
 /// @throws UserError (configuration)
 void refuse_drawing_among(const Strings& images, const std::string& directory) {
   std::set<std::string> parents;
-  for (const std::string& image : images)
-    parents.insert(std::filesystem::path(image).parent_path().string());
+  for (const std::string& image : images) parents.insert(parent_of(image));
   for (const std::string& parent : parents) {
     std::error_code absent;
-    if (!std::filesystem::equivalent(parent.empty() ? "." : parent, directory, absent)) continue;
+    if (!std::filesystem::equivalent(parent, directory, absent)) continue;
     throw config_error({.error = "the drawings would lie among the images that are read",
                         .where = "--draw " + directory,
                         .what = "a drawing could replace an image, and the next call of `rematch "

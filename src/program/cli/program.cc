@@ -137,9 +137,10 @@ Strings reversed_arguments(int argc, char** argv) {
   Strings arguments;
   for (int i = argc - 1; i > 0; --i) {
     std::string argument = argv[i];
-    const bool is_empty = argument.starts_with("--") && argument.find('=') == argument.size() - 1;
-    if (is_empty) arguments.emplace_back();
-    if (is_empty) argument.pop_back();
+    if (argument.starts_with("--") && argument.find('=') == argument.size() - 1) {
+      arguments.emplace_back();
+      argument.pop_back();
+    }
     arguments.push_back(std::move(argument));
   }
   return arguments;

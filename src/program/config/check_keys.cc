@@ -67,19 +67,16 @@ class Checker {
     if (find_key(member.key))
       fix = fmt::format("nest it below `{}:`, or use `--set {}=…`. ",
                         split(member.key, '.').front(), member.key);
-    const std::string name = shorten_bytes(path, kLongestKey);
-    if (const KnownName* row = find_known_key(member.key)) {
-      problems_.push_back(
-          {fmt::format("unknown key `{}`", name), member.key_origin.text(),
-           fmt::format("`{}` is a key of other trainers", shorten_bytes(member.key, kLongestKey)),
-           known_fix(*row)});
-      return;
-    }
+    const KnownName* row = find_known_key(member.key);
     const std::string section_name =
         section_path.empty() ? "at the top level" : fmt::format("in section `{}`", section_path);
-    problems_.push_back({fmt::format("unknown key `{}`", name), member.key_origin.text(),
-                         fmt::format("there is no key with this name {}", section_name),
-                         fix + "Correct or remove it; docs/config.md lists all keys"});
+    problems_.push_back(
+        {fmt::format("unknown key `{}`", shorten_bytes(path, kLongestKey)),
+         member.key_origin.text(),
+         row ? fmt::format("`{}` is a key of other trainers",
+                           shorten_bytes(member.key, kLongestKey))
+             : "there is no key with this name " + section_name,
+         row ? known_fix(*row) : fix + "Correct or remove it; docs/config.md lists all keys"});
   }
 
   void check_key(const KeySpec& spec, const Member& member) {

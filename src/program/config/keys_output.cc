@@ -68,7 +68,7 @@ std::vector<KeySpec> checkpoint_keys() {
           .at_least(1),
       checkpoint
           .of<&CheckpointSettings::save_total_limit>(
-              "number of checkpoints to keep; the best and the newest are never deleted; null: "
+              "checkpoints to keep; the best and the newest are never deleted; null: "
               "all (transformers)")
           .null_by_default()
           .at_least(1),

@@ -24,9 +24,7 @@ std::vector<KeySpec> generation_keys() {
           .within(1, 1e6),
       native.of<&NativeSettings::max_num_seqs>("most concurrent sequences of the `native` backend")
           .within(1, 1e6),
-      native
-          .of<&NativeSettings::kv_cache_gib>(
-              "size of the `native` backend's key/value cache in GiB")
+      native.of<&NativeSettings::kv_cache_gib>("GiB of the `native` backend's key/value cache")
           .null_by_default()
           .above(0)
           .up_to(1e6)
@@ -67,8 +65,8 @@ std::vector<KeySpec> repeat_guard_keys() {
           .at_least(2),
       guard
           .of<&RepeatGuardSettings::max_object_keys>(
-              "number of complete `object_` keys (`bbox_2d` in formats with digits) that ends the "
-              "rollout; null: no limit")
+              "complete `object_` keys (`bbox_2d` in formats with digits) that end the rollout; "
+              "null: no limit")
           .null_by_default()
           .at_least(1),
   };
@@ -155,9 +153,9 @@ std::vector<KeySpec> monitor_keys() {
       monitor.of<&MonitorSettings::every_steps>("steps between dumps; null: logging_steps")
           .at_least(1),
       monitor.of<&MonitorSettings::dump_first_step>("dumps step 1 too"),
-      monitor.of<&MonitorSettings::max_events>("maximum number of dumps per run").at_least(0),
-      monitor.of<&MonitorSettings::max_samples>("maximum number of samples per dump").at_least(1),
-      monitor.of<&MonitorSettings::max_text_chars>("maximum bytes of a text").at_least(1),
+      monitor.of<&MonitorSettings::max_events>("most dumps per run").at_least(0),
+      monitor.of<&MonitorSettings::max_samples>("most samples per dump").at_least(1),
+      monitor.of<&MonitorSettings::max_text_chars>("most bytes of a text").at_least(1),
       monitor.of<&MonitorSettings::out_dir>(
           "directory of the dumps; null: `monitor` in the run directory"),
       monitor.of<&MonitorSettings::write_markdown>("also writes the texts as Markdown"),

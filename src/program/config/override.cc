@@ -69,11 +69,10 @@ Node read_value(std::string_view value, const std::string& name, std::vector<Pro
 
 Node read_override(const std::string& text, std::vector<Problem>& problems) {
   const size_t equals = text.find('=');
-  const std::string path = text.substr(0, equals == std::string::npos ? text.size() : equals);
+  const std::string path = text.substr(0, equals);
   const std::string name = "--set " + path;
   const Strings keys = split(path, '.');
-  const bool bad_key =
-      std::ranges::any_of(keys, [](const std::string& key) { return key.empty(); });
+  const bool bad_key = contains(keys, "");
   if (equals == std::string::npos || bad_key || keys.size() > 32) {
     problems.push_back({"`--set` needs key=value", "--set " + text,
                         bad_key ? "a part of the key is empty" : "there is no `=`",

@@ -60,11 +60,10 @@ void warn_of_learning_rate(Draft& config) {
 
 void apply_learning_rate_rules(Draft& config) {
   const std::string base = "training.learning_rate";
-  if (config.is_null(base)) {
-    const bool lora = config.text("tuner.train_type") == "lora";
-    config.derive(base, lora ? 1e-4 : 1e-5,
-                  lora ? "tuner.train_type: lora" : "tuner.train_type: full");
-  }
+  const bool is_full = config.text("tuner.train_type") == "full";
+  if (config.is_null(base))
+    config.derive(base, is_full ? 1e-5 : 1e-4,
+                  "tuner.train_type: " + config.text("tuner.train_type"));
   warn_of_learning_rate(config);
   for (const auto& [rate, frozen] : {std::pair{"training.vit_lr", "tuner.freeze_vit"},
                                      std::pair{"training.aligner_lr", "tuner.freeze_aligner"}}) {
@@ -74,7 +73,6 @@ void apply_learning_rate_rules(Draft& config) {
       config.warn_no_effect(rate, fmt::format("`{}` is true", frozen));
     }
   }
-  const bool is_full = config.text("tuner.train_type") == "full";
   // A file may keep them for other runs; who types one expects an adapter.
   for (const char* key :
        {"tuner.lora_rank", "tuner.lora_alpha", "tuner.lora_dropout", "tuner.target_modules",
@@ -145,7 +143,7 @@ void check_run_name(Draft& config) {
   if (written != nullptr && name.find_first_not_of(" ./") == name.npos) {
     config.problems.push_back(
         {"`training.run_name` names no directory", written->origin.text(),
-         name.empty() ? "it is empty" : fmt::format("it is `{}`", name),
+         fmt::format("it is `{}`", name),
          "give the run a name, as in `run_name: cards-1`: its logs and checkpoints go to "
          "output_dir/run_name"});
     return;
