@@ -36,13 +36,6 @@ bool is_blank(std::string_view line) {
   return is_valid_utf8(line) && python_strip(line).empty();
 }
 
-[[noreturn]] void refuse_empty(const std::string& path, const std::string& found) {
-  throw data_error({.error = "the dataset has no records",
-                    .where = path,
-                    .what = found,
-                    .fix = "use a JSONL with at least one record"});
-}
-
 void check_image_files(const Sample& sample) {
   for (const std::string& path : sample.image_paths) {
     std::optional<Problem> problem = find_path_problem(path);
@@ -70,20 +63,6 @@ ProblemList problems_of(const std::string& path) {
                             shell_word(path))};
 }
 
-[[noreturn]] void refuse_unturned(const Sample& sample, const std::string& path,
-                                  const ImageFacts& facts) {
-  throw data_error(
-      {.error = "a record was drawn on the unturned pixels of a photo",
-       .where = sample.where,
-       .what = fmt::format("{} is stored as {} x {} px and turned by its EXIF orientation {}: "
-                           "viewers and training show {} x {}, the record says {} x {}",
-                           path, sample.width_px, sample.height_px, facts.orientation,
-                           facts.size.width_px, facts.size.height_px, sample.width_px,
-                           sample.height_px),
-       .fix = "remove the tag, and every program shows the pixels of the record: exiftool "
-              "-Orientation= -n FILE; or draw the record again on the turned photo"});
-}
-
 void check_image_sizes(const Sample& sample, const PatchOptions& options, ImageCounts& counts) {
   const ImageSize record{.width_px = sample.width_px, .height_px = sample.height_px};
   for (const std::string& path : sample.image_paths) {
@@ -92,7 +71,18 @@ void check_image_sizes(const Sample& sample, const PatchOptions& options, ImageC
     counts.num_deep_grey += facts.is_deep_grey;
     counts.num_turned += facts.is_turned();
     counts.num_hidden_turns += facts.hides_turn();
-    if (facts.is_unturned(record)) refuse_unturned(sample, path, facts);
+    if (facts.is_unturned(record)) {
+      throw data_error(
+          {.error = "a record was drawn on the unturned pixels of a photo",
+           .where = sample.where,
+           .what = fmt::format("{0} is stored as {1} x {2} px and turned by its EXIF orientation "
+                               "{3}: viewers and training show {4} x {5}, the record says {1} x "
+                               "{2}",
+                               path, sample.width_px, sample.height_px, facts.orientation,
+                               size.width_px, size.height_px),
+           .fix = "remove the tag, and every program shows the pixels of the record: exiftool "
+                  "-Orientation= -n FILE; or draw the record again on the turned photo"});
+    }
     if (size != record) {
       throw data_error(
           {.error = "the size of an image differs from its record",
@@ -146,8 +136,11 @@ Dataset Dataset::load(const std::string& jsonl_path, const DatasetOptions& optio
   if (dataset.samples_.empty()) refuse_foreign_file(jsonl_path, bytes);
   problems.throw_if_any();
   if (dataset.samples_.empty()) {
-    refuse_empty(jsonl_path, options.limit ? fmt::format("sample limit {}", *options.limit)
-                                           : fmt::format("{} lines", line_idx));
+    throw data_error({.error = "the dataset has no records",
+                      .where = jsonl_path,
+                      .what = options.limit ? fmt::format("sample limit {}", *options.limit)
+                                            : fmt::format("{} lines", line_idx),
+                      .fix = "use a JSONL with at least one record"});
   }
   dataset.warnings_ = content_warnings(jsonl_path, dataset.samples_);
   dataset.parts_ = {{.path = jsonl_path, .end = dataset.size()}};

@@ -14,39 +14,29 @@ namespace {
 
 constexpr int64_t kFewObjects = 50;  // too few to tell free text from classes
 
-/// Images of val that are also in train, in val's order.
-/// @param num_images  receives the number of images in val
-Strings find_shared_images(const Dataset& train, const Dataset& val, int64_t& num_images) {
-  FileSet trained;
-  Strings shared;
-  for (const Sample& sample : train.samples()) {
-    for (const std::string& path : sample.image_paths) trained.insert(path);
-  }
-  for (const Sample& sample : val.samples()) {
-    for (const std::string& path : sample.image_paths) {
-      ++num_images;
-      if (trained.contains(path)) shared.push_back(path);
-    }
-  }
-  return shared;
-}
-
 }  // namespace
 
 Strings overlap_warnings(const Dataset& train, const Dataset& val) {
-  Strings warnings;
-  int64_t num_images = 0;
-  if (const auto shared = find_shared_images(train, val, num_images); !shared.empty()) {
+  Strings warnings, shared;  // images of both, in val's order
+  FileSet trained_images;
+  std::set<std::string> trained;
+  int64_t num_images = 0, num_objects = 0;
+  for (const Sample& sample : train.samples()) {
+    for (const std::string& path : sample.image_paths) trained_images.insert(path);
+    num_objects += sample.objects.size();
+    for (const SceneObject& object : sample.objects) trained.insert(normalize_label(object.desc));
+  }
+  for (const Sample& sample : val.samples()) {
+    num_images += sample.image_paths.size();
+    for (const std::string& path : sample.image_paths) {
+      if (trained_images.contains(path)) shared.push_back(path);
+    }
+  }
+  if (!shared.empty()) {
     warnings.push_back(fmt::format(
         "{} of {} in {} {} also in {} ({}): scores on training images say nothing about new ones",
         shared.size(), counted(num_images, "image"), val.path(), shared.size() == 1 ? "is" : "are",
         train.path(), printable(first_few(shared))));
-  }
-  std::set<std::string> trained;
-  int64_t num_objects = 0;
-  for (const Sample& sample : train.samples()) {
-    num_objects += sample.objects.size();
-    for (const SceneObject& object : sample.objects) trained.insert(normalize_label(object.desc));
   }
   const bool is_free_text = num_objects >= kFewObjects && 2 * std::ssize(trained) > num_objects;
   if (is_free_text) return warnings;

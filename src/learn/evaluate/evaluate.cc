@@ -5,6 +5,7 @@
 
 #include "base/interrupt.h"
 #include "base/observe/catalog.h"
+#include "base/observe/sinks.h"
 #include "base/observe/terminal.h"
 #include "base/window_order.h"
 #include "engine/ranks/gather.h"
@@ -81,9 +82,7 @@ EvaluationResult Evaluation::run(Terminal& terminal, const Visitor& visit) {
   result.values = from_first_rank(group, result.values);
   result.greater_is_better = options_.settings.greater_is_better;
   result.eval_set = options_.eval_set;
-  for (const auto& [name, value] : result.values) {
-    if (name == options_.settings.metric_for_best_model) result.metric = value;
-  }
+  result.metric = find_value(result.values, options_.settings.metric_for_best_model);
   return result;
 }
 
@@ -128,6 +127,8 @@ void Evaluation::score_rollouts(Terminal& terminal, const Visitor& visit,
                                 std::vector<Batch>& batches) const {
   options_.group->barrier();  // no rank enters a shared engine after another one failed
   const bool is_alone = options_.group->is_alone();
+  const auto& [scorer, source] = *answers_;
+  const LabelMatch& labels = scorer.options().labels;
   // Assumes that the other ranks are as far.
   const auto on_progress = [&](int64_t num_done) {
     terminal.progress({.phase = "answers",
@@ -139,20 +140,19 @@ void Evaluation::score_rollouts(Terminal& terminal, const Visitor& visit,
     batch.rollouts = std::move(metrics);
     for (ScoredRollout& rollout : scored) {
       const Objects predictions = to_scene(rollout.parsed.objects);
-      count_names(rollout.ground_truth, predictions, answers_->scorer.options().labels,
-                  batch.names);
+      count_names(rollout.ground_truth, predictions, labels, batch.names);
       for (size_t gate = 0; gate < options_.extra_gates.size(); ++gate) {
-        MatchSettings match = answers_->scorer.options().match;
+        MatchSettings match = scorer.options().match;
         match.maskiou_gate = options_.extra_gates[gate];
-        answers_->scorer.observe(rollout, match_objects(predictions, rollout.ground_truth, match),
-                                 batch.at_gates[gate]);
+        scorer.observe(rollout, match_objects(predictions, rollout.ground_truth, match),
+                       batch.at_gates[gate]);
       }
-      judge_scores(rollout, predictions, answers_->scorer.options().labels, batch.scores);
+      judge_scores(rollout, predictions, labels, batch.scores);
       if (visit && is_alone) visit(rollout);
       if (visit && !is_alone) batch.answers.push_back(std::move(rollout.rollout));
     }
   };
-  score_batches(answers_->scorer, answers_->source, own_batches(), on_progress, on_batch);
+  score_batches(scorer, source, own_batches(), on_progress, on_batch);
   terminal.finish_progress();
 }
 

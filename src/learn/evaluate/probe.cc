@@ -69,8 +69,7 @@ void Probe::measure_greedy(const Answers& answers, Terminal& terminal,
   const int64_t num_samples = answers.scorer.dataset().size();
   MatchSettings strict = answers.scorer.options().match;
   strict.maskiou_gate = kStrictGate;
-  const std::vector<SampleBatch> batches =
-      all_batches(answers.scorer.dataset().size(), answers.batch_size);
+  const std::vector<SampleBatch> batches = all_batches(num_samples, answers.batch_size);
 
   const auto on_progress = [&](int64_t num_done) {
     terminal.progress({.phase = "answer", .done = num_done, .total = num_samples});

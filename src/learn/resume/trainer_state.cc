@@ -100,30 +100,29 @@ Json own_fields(const RunProgress& progress) {
 // The whole file with an empty history.
 std::string make_frame(const TrainerState& run) {
   const RunProgress& progress = run.progress;
-  Json state;
-  state["best_global_step"] = optional_json(progress.best_global_step);
-  state["best_metric"] = optional_json(progress.best_metric);
-  state["best_model_checkpoint"] = optional_json(progress.best_model_checkpoint);
-  state["epoch"] = progress.epoch;
-  state["eval_steps"] = run.eval_steps;
-  state["global_step"] = progress.global_step;
-  state["is_hyper_param_search"] = false;
-  state["is_local_process_zero"] = true;
-  state["is_world_process_zero"] = true;
-  state["log_history"] = Json::array();
-  state["logging_steps"] = run.logging_steps;
-  state["max_steps"] = run.max_steps;
-  state["num_input_tokens_seen"] = 0;  // not counted
-  state["num_train_epochs"] = static_cast<int64_t>(std::ceil(run.num_train_epochs));
-  state["save_steps"] = run.save_steps;
   // transformers reads only its callbacks' entries here, so other programs may add some.
-  state["stateful_callbacks"] = Json::object();
-  const Json own = own_fields(progress);
-  if (!own.empty()) state["stateful_callbacks"]["rematch"] = own;
-  state["total_flos"] = 0.0;
-  state["train_batch_size"] = run.train_batch_size;
-  state["trial_name"] = nullptr;
-  state["trial_params"] = nullptr;
+  Json callbacks = Json::object();
+  if (const Json own = own_fields(progress); !own.empty()) callbacks["rematch"] = own;
+  const Json state{{"best_global_step", optional_json(progress.best_global_step)},
+                   {"best_metric", optional_json(progress.best_metric)},
+                   {"best_model_checkpoint", optional_json(progress.best_model_checkpoint)},
+                   {"epoch", progress.epoch},
+                   {"eval_steps", run.eval_steps},
+                   {"global_step", progress.global_step},
+                   {"is_hyper_param_search", false},
+                   {"is_local_process_zero", true},
+                   {"is_world_process_zero", true},
+                   {"log_history", Json::array()},
+                   {"logging_steps", run.logging_steps},
+                   {"max_steps", run.max_steps},
+                   {"num_input_tokens_seen", 0},  // not counted
+                   {"num_train_epochs", static_cast<int64_t>(std::ceil(run.num_train_epochs))},
+                   {"save_steps", run.save_steps},
+                   {"stateful_callbacks", std::move(callbacks)},
+                   {"total_flos", 0.0},
+                   {"train_batch_size", run.train_batch_size},
+                   {"trial_name", nullptr},
+                   {"trial_params", nullptr}};
   return python_json(state, 2) + "\n";
 }
 

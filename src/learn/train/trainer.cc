@@ -122,7 +122,6 @@ void Trainer::open(OpenWindow window) {
 }
 
 void Trainer::finish_step(StepMetrics& metrics) {
-  Group& group = group_;
   const int64_t step = ++record_.state.progress.global_step;
   record_.state.progress.epoch = record_.cadence.epoch_at(step);
   const bool ends_epoch = buffer().finish_step(metrics);
@@ -132,13 +131,13 @@ void Trainer::finish_step(StepMetrics& metrics) {
   }
 
   const Due due = record_.cadence.after_step(step, ends_epoch);
-  if (!group.is_alone()) metrics.add("time/rank_wait_s", group.take_wait_s());
-  record_.log.step(record_.state, gather_metrics(group, metrics), due.log,
+  if (!group_.is_alone()) metrics.add("time/rank_wait_s", group_.take_wait_s());
+  record_.log.step(record_.state, gather_metrics(group_, metrics), due.log,
                    buffer().last_num_tokens());
   const bool is_saved =
-      evaluate_and_save(due.evaluate, on_any_rank(group, take_save_request()) || due.save);
+      evaluate_and_save(due.evaluate, on_any_rank(group_, take_save_request()) || due.save);
   if (!is_done()) end_ = end_by_steps();
-  if (is_done() || !on_any_rank(group, interrupt_requested())) return;
+  if (is_done() || !on_any_rank(group_, interrupt_requested())) return;
   if (!is_saved) save();
   end_ = End::kInterrupt;
 }
@@ -171,11 +170,10 @@ bool Trainer::evaluate_and_save(bool evaluation_due, bool save_due) {
 /// Evaluates, logs and compares with the start.
 /// @return true when the result is the best so far
 bool Trainer::evaluate() {
-  Group& group = group_;
   Evaluation& evaluation = *record_.evaluation;
   RunProgress& progress = record_.state.progress;
   bool is_best = false;
-  run_phase(group, "evaluate", [&] {
+  run_phase(group_, "evaluate", [&] {
     const EvaluationResult result = evaluation.run(record_.log.terminal());
     if (result.calibration) {
       calibration_ = result.calibration;
@@ -187,8 +185,8 @@ bool Trainer::evaluate() {
     if (is_best) progress.best_of = best_of();
     const bool is_out_of_patience =
         patience() > 0 && progress.evaluations_since_best() >= patience();
-    if (on_any_rank(group, group.rank() == 0 && is_out_of_patience)) end_ = End::kPatience;
-    if (on_any_rank(group, group.rank() == 0 && is_worse) && evaluation.settings().stop_on_harm)
+    if (on_any_rank(group_, group_.rank() == 0 && is_out_of_patience)) end_ = End::kPatience;
+    if (on_any_rank(group_, group_.rank() == 0 && is_worse) && evaluation.settings().stop_on_harm)
       end_ = End::kHarm;
   });
   return is_best;
