@@ -67,8 +67,7 @@ void add_images(InputFiles& inputs, const std::vector<Sample>& samples) {
 }
 
 std::string relative_image_name(const std::string& out, const std::string& image) {
-  const std::string directory = fs::path(out).parent_path().string();
-  return PathFrom(directory.empty() ? "." : directory)(image);
+  return PathFrom(parent_of(out))(image);
 }
 
 }  // namespace rematch

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -75,8 +74,7 @@ int64_t write_stock_file(const std::string& path, const std::string& out,
     }
     lines += json_line(record);
   }
-  if (const std::string parent = std::filesystem::path(out).parent_path().string(); !parent.empty())
-    make_directories(parent);
+  make_directories(parent_of(out));
   write_output(out, inputs, lines);
   return std::ssize(file.samples());
 }

@@ -229,8 +229,7 @@ const char* finding_name(FindingKind kind) {
 }
 
 Review review_jsonl(const std::string& path, bool decode) {
-  const std::string bytes = read_file(path),
-                    parent = std::filesystem::path(path).parent_path().string();
+  const std::string bytes = read_file(path), directory = parent_of(path);
   const ForbiddenTexts forbidden = forbidden_texts({});
   Reviewer reviewer(path, decode);
   int64_t number = 0;
@@ -240,7 +239,7 @@ Review review_jsonl(const std::string& path, bool decode) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     reviewer.add(line,
                  {.where = fmt::format("{}:{}", path, number),
-                  .directory = parent.empty() ? "." : parent,
+                  .directory = directory,
                   .allow_inverted = true,
                   .forbidden = &forbidden},
                  number);
