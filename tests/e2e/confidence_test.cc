@@ -187,6 +187,37 @@ TEST(EvalOfARun, TakesItsOwnFilesFromAnyDirectory) {
   EXPECT_EQ(predicted.exit_code, 0) << "needs no names" << predicted.err;
 }
 
+TEST(EvalOfARun, TakesTheFilesOfItsStartWhereverItLies) {
+  test::Program program;
+  std::filesystem::create_directory_symlink(test::Program::golden(""), program.dir().file("data"));
+  program.dir().write("names.json", R"({"shape": ["cup"]})");
+  const std::string config = program.config(
+      "custom: {val_jsonl: data/val.jsonl, extra: {rollout_matching: {label_match: names.json}}}\n"
+      "training: {output_dir: " +
+      program.dir().file("out") + ", max_steps: 1, save_steps: 1}\n");
+  ASSERT_EQ(program.run("train " + config).exit_code, 0);
+  ASSERT_EQ(program.run("eval out/run").exit_code, 0);
+  const Json here = read_json_file(program.run_dir() + "/eval_results.json");
+  for (const char* file : {"names.json", "data/val.jsonl"})
+    program.dir().write(std::string("elsewhere/") + file, "{}\n");  // of another project
+  const auto eval = [&](const std::string& arguments) {
+    return program.script("cd elsewhere; $R eval " + arguments);
+  };
+  ASSERT_EQ(eval("../out/run").exit_code, 0) << "its output_dir is absolute";
+  EXPECT_EQ(read_json_file(program.run_dir() + "/eval_results.json")["eval_set"], here["eval_set"]);
+  std::filesystem::rename(program.run_dir(), program.dir().file("elsewhere/moved"));
+  const test::ProcessResult moved = eval("moved");
+  ASSERT_EQ(moved.exit_code, 0) << moved.err;
+  EXPECT_EQ(read_json_file(program.dir().file("elsewhere/moved/eval_results.json"))["eval_set"],
+            here["eval_set"]);
+  std::filesystem::remove(program.dir().file("data"));
+  const test::ProcessResult gone = eval("moved");
+  EXPECT_EQ(gone.exit_code, 4);
+  EXPECT_NE(gone.err.find(program.dir().file("data/val.jsonl")), std::string::npos) << gone.err;
+  const std::string named = " --set custom.val_jsonl=" + test::Program::golden("val.jsonl");
+  EXPECT_EQ(eval("moved" + named).exit_code, 0) << "as the error says";
+}
+
 TEST(Confidence, IsTheSameInRolloutsSamplesAndPredictions) {
   test::Program program;
   const std::string config = program.config(

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/terminal_text.h"
+#include "base/text.h"
 #include "learn/data/order_score.h"
 #include "learn/estep/answer/checkpoint_format.h"
 #include "learn/resume/find_model.h"
@@ -36,12 +37,10 @@ void add_line(std::string& lines, const std::string& line) {
   if (!line.empty()) lines += (lines.empty() ? "" : "\n") + line;
 }
 
-/// Last component, also of "runs/a/"; "" for "." and "/".
+/// Last component, also of "runs/a/"; "" for ".", ".." and "/".
 std::string last_name(const fs::path& path) {
-  const fs::path normal = path.lexically_normal();
-  const std::string name =
-      normal.has_filename() ? normal.filename().string() : normal.parent_path().filename().string();
-  return name == "." || name == ".." ? "" : name;
+  const std::string name = (path / "").lexically_normal().parent_path().filename().string();
+  return name == ".." ? "" : name;
 }
 
 /// The run that a checkpoint belongs to; "" for any other directory.
@@ -99,46 +98,81 @@ Json run_values(const std::string& run) {
   return saved.is_object() ? saved : Json::object();
 }
 
-/// A path of a run's values. A relative one begins where training was started, while the run lies
-/// at its place there.
-std::string path_of_run(const std::string& path, const Json& run, const fs::path& run_dir) {
-  fs::path own;
-  for (const char* key : {"/training/output_dir", "/training/run_name"}) {
-    const Json part = run.value(Json::json_pointer(key), Json());
-    if (part.is_string()) own /= part.get<std::string>();
-  }
-  own = own.lexically_normal();
-  fs::path start = run_dir;
-  for (const fs::path& part : own) start /= part.empty() || part == "." ? "" : "..";
+/// The value of a key; null without one.
+Json value_of(const Json& run, std::string key) {
+  std::ranges::replace(key, '.', '/');
+  return run.value(Json::json_pointer("/" + key), Json());
+}
+
+std::string text_of(const Json& run, const std::string& key) {
+  const Json value = value_of(run, key);
+  return value.is_string() ? value.get<std::string>() : "";
+}
+
+/// The directories that relative paths of a run may begin in: where it was started as it says, or
+/// where it lies at its place below. Without either: the current one.
+std::vector<fs::path> starts_of_run(const std::string& run_dir, const fs::path& place) {
+  std::vector<fs::path> starts;
+  const std::string file = join_path(run_dir, "effective_config.txt");
+  const std::string text = is_file(file) ? read_file(file) : "";
+  if (const size_t at = text.rfind(kStartedIn); at != text.npos)
+    starts.push_back(python_strip(text.substr(at + std::string_view(kStartedIn).size())));
+  fs::path above = run_dir;
+  for (const fs::path& part : place) above /= part.empty() || part == "." ? "" : "..";
   std::error_code error;
-  const bool is_there = own.is_relative() && !fs::equivalent(start, ".", error) &&
-                        fs::equivalent(start / own, run_dir, error) && is_file(start / path);
-  return is_there ? fs::weakly_canonical(start / path, error).string() : path;
+  if (fs::equivalent(above / place, run_dir, error)) starts.push_back(above);
+  if (starts.empty()) starts.push_back("");
+  return starts;
+}
+
+/// The file that a key of a run names.
+/// @throws UserError (environment) if it is gone, unless the question names another one
+std::string path_of_run(const std::string& key, const Json& run, const std::string& run_dir,
+                        const Strings& overrides) {
+  const std::string path = text_of(run, key);
+  const bool is_set = std::ranges::any_of(
+      overrides, [&](const std::string& each) { return each.starts_with(key + "="); });
+  if (is_set || path.empty() || path.front() == '/') return path;
+  const fs::path place =
+      fs::path(text_of(run, "training.output_dir")) / text_of(run, "training.run_name");
+  Strings missing;
+  for (const fs::path& start : starts_of_run(run_dir, place.lexically_normal())) {
+    std::error_code error;
+    const std::string file = fs::weakly_canonical(start / path, error).string();
+    if (is_file(file)) return fs::equivalent(start, ".", error) ? path : file;
+    missing.push_back(file);
+  }
+  throw UserError(ErrorKind::kEnvironment, {.error = "a file that the run names is missing",
+                                            .where = key + ": " + path,
+                                            .what = "there is no " + join(missing, " or "),
+                                            .fix = fmt::format("name it: --set {}=FILE", key)});
 }
 
 /// Assignments of the run's values that decide scores, where they are not the defaults.
-Strings run_scoring(const Json& run, const std::string& run_dir) {
+/// @param is_about_images  only the penalty and the guard of repeats
+Strings run_scoring(const Json& run, const std::string& run_dir, const Strings& asked,
+                    bool is_about_images) {
   Strings overrides;
   for (const KeySpec& spec : schema()) {
-    if (!decides_scores(spec.path)) continue;
-    std::string pointer = "/" + spec.path;
-    std::ranges::replace(pointer, '.', '/');
-    Json value = run.value(Json::json_pointer(pointer), Json());
+    if (!decides_scores(spec.path) ||
+        (is_about_images && !spec.path.starts_with(kRolloutMatching + ".repe")))
+      continue;
+    Json value = value_of(run, spec.path);
     if (value.is_null() || value == to_json(spec.fallback)) continue;
-    if (value.is_string()) value = path_of_run(value, run, run_dir);  // a file of synonyms
+    if (spec.path.ends_with(".label_match") && value != "exact")
+      value = path_of_run(spec.path, run, run_dir, asked);
     overrides.push_back(spec.path + "=" + value.dump());
   }
   return overrides;
 }
 
 /// `custom.val_jsonl` of a run.
-/// @param named  the model that was asked, for errors
 /// @throws UserError (config) without one
-std::string run_records(const Json& run, const std::string& run_dir, const std::string& named) {
-  const Json records = run.value(Json::json_pointer("/custom/val_jsonl"), Json());
-  if (records.is_string()) return path_of_run(records, run, run_dir);
+std::string run_records(const Json& run, const std::string& run_dir, const Asked& asked) {
+  const std::string key = "custom.val_jsonl";
+  if (value_of(run, key).is_string()) return path_of_run(key, run, run_dir, asked.overrides);
   throw config_error({.error = "a model directory needs records to be asked about",
-                      .where = named,
+                      .where = asked.model,
                       .what = "no JSONL was given after it",
                       .fix =
                           "give the records too, as in `rematch eval MODEL data/val.jsonl`, or a "
@@ -170,16 +204,11 @@ JobSource ask_checkpoint(Asked asked, bool is_about_images) {
   Checkpoint& checkpoint = source.checkpoint;
   require_model_dir(checkpoint.base);
   const Json run = run_values(checkpoint.run);
-  Strings overrides = run_scoring(run, checkpoint.run);
+  Strings overrides = run_scoring(run, checkpoint.run, asked.overrides, is_about_images);
   if (!is_about_images && asked.records.empty())
-    asked.records = run_records(run, checkpoint.run, asked.model);
+    asked.records = run_records(run, checkpoint.run, asked);
   Settings base = settings_to_ask(checkpoint, asked);
-  if (is_about_images) {  // greedy, with the run's penalty and guard of repeats
-    std::erase_if(overrides, [](const std::string& assignment) {
-      return !assignment.starts_with(kRolloutMatching + ".repe");
-    });
-    base.data.train_files = {{.path = checkpoint.path}};  // is not read
-  }
+  if (is_about_images) base.data.train_files = {{.path = checkpoint.path}};  // is not read
   overrides.insert(overrides.end(), asked.overrides.begin(), asked.overrides.end());
   source.config = load_config("", overrides, 1, base);
   Settings& settings = source.config.settings;

@@ -8,6 +8,10 @@
 
 namespace rematch {
 
+/// Begins the last line of a run's effective_config.txt: the directory that its relative paths are
+/// in.
+inline constexpr const char* kStartedIn = "\nstarted in: ";
+
 /// Facts that a checkpoint states about itself.
 struct Checkpoint {
   std::string path = {};  ///< directory of a model, or of an adapter

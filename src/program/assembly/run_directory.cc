@@ -89,7 +89,9 @@ RunDirectory::RunDirectory(const Job& job)
     lock_ = std::make_unique<const RunLock>(path);
     checkpoint_ = choose_checkpoint();
     write_file_atomic(path + "/args.json", python_json(effective_json(config), 2) + "\n");
-    write_file_atomic(path + "/effective_config.txt", effective_text(config));
+    write_file_atomic(
+        path + "/effective_config.txt",
+        effective_text(config) + kStartedIn + std::filesystem::current_path().string() + "\n");
   }
   const std::string chosen = from_first_rank(group_, checkpoint_.value_or(""));
   if (!chosen.empty()) checkpoint_ = chosen;
