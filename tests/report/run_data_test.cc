@@ -98,8 +98,11 @@ TEST_F(ReportTest, ACheckpointMeansItsEvaluation) {
   directory_.write("after/other/config.json", "{}");
   const UserError error = test::catch_user_error([&] { read_run(directory_.file("after/other")); });
   EXPECT_TRUE(has(error.what(), "this checkpoint has no evaluation")) << error.what();
-  EXPECT_TRUE(
-      has(error.problems()[0].fix, "rematch eval " + directory_.file("after/other") + " JSONL"));
+  EXPECT_TRUE(has(error.problems()[0].fix, "over the run's custom.val_jsonl"));
+  directory_.write("stock/config.json", "{}");  // of no run
+  EXPECT_EQ(test::catch_user_error([&] { read_run(directory_.file("stock")); }).problems()[0].fix,
+            "run `rematch eval " + directory_.file("stock") +
+                " JSONL` and give the eval_results.json that it writes");
 }
 
 TEST_F(ReportTest, AnEvaluationInItsRunTakesScoresThatOnlyTheLogHas) {

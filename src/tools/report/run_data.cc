@@ -31,19 +31,18 @@ std::map<std::string, double> read_numbers(const Json& object) {
   return values;
 }
 
-std::vector<ScoreRow> read_rows(const Json& json, const char* key) {
-  std::vector<ScoreRow> rows;
-  if (!json.contains(key)) return rows;
-  for (const Json& row : json[key]) {
-    if (row.is_object() && row.contains("name") && row["name"].is_string())
-      rows.push_back({row["name"].get<std::string>(), read_numbers(row)});
-  }
-  return rows;
-}
-
 std::string text_or_empty(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::vector<ScoreRow> read_rows(const Json& json, const char* key) {
+  std::vector<ScoreRow> rows;
+  for (const Json& row : json.value(key, Json())) {
+    if (const std::string name = text_or_empty(row, "name"); !name.empty())
+      rows.push_back({name, read_numbers(row)});
+  }
+  return rows;
 }
 
 EvaluationFile read_evaluation(const fs::path& path) {
@@ -233,11 +232,14 @@ Strings runs_in(const fs::path& directory) {
 [[noreturn]] void refuse_empty(const std::string& path, const fs::path& directory,
                                const fs::path& own_result) {
   if (is_checkpoint(directory)) {
-    throw data_error({.error = "this checkpoint has no evaluation",
-                      .where = path,
-                      .what = own_result.string() + " does not exist",
-                      .fix = "run `rematch eval " + shell_word(path) +
-                             " JSONL`; without JSONL it takes the run's custom.val_jsonl"});
+    throw data_error(
+        {.error = "this checkpoint has no evaluation",
+         .where = path,
+         .what = own_result.string() + " does not exist",
+         .fix = fmt::format("run `rematch eval {}{}", shell_word(path),
+                            path_exists(own_result.parent_path().parent_path() / "args.json")
+                                ? "`, over the run's custom.val_jsonl or a JSONL after it"
+                                : " JSONL` and give the eval_results.json that it writes")});
   }
   const Strings runs = runs_in(directory);
   throw data_error({.error = "this directory holds no run",
