@@ -116,6 +116,7 @@ TEST(Outputs, EvaluationsOfTwoRunsLieSideBySide) {
   }
   for (const char* name : {"a-checkpoint-7.json", "b-checkpoint-7.samples.jsonl"})
     EXPECT_TRUE(fs::exists(program.run_dir() + "/eval/" + name)) << name;
+  EXPECT_THAT(eval("./other/../b/checkpoint-7").err, Not(HasSubstr("is replaced")));
   const test::ProcessResult replaced = eval("other/a/checkpoint-7");
   EXPECT_THAT(replaced.err, HasSubstr("held the evaluation of model \"a/checkpoint-7\""));
 }

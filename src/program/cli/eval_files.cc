@@ -19,13 +19,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
+bool is_one_file(const Json& a, const Json& b) {
+  std::error_code error;
+  return a.is_string() && b.is_string() &&
+         fs::equivalent(a.get<std::string>(), b.get<std::string>(), error);
+}
+
 /// A warning when a file of this name is about another model or other data; "" otherwise.
 std::string replaced_text(const std::string& path, const Json& result) {
   if (!is_file(path)) return "";
   try {
     const Json old = parse_json(read_file(path), path);
     for (const char* key : {"model", "val_jsonl", "eval_set"}) {
-      if (old.is_object() && old.contains(key) && old[key] != result.value(key, Json()))
+      const Json now = result.value(key, Json());
+      if (old.is_object() && old.contains(key) && old[key] != now && !is_one_file(old[key], now))
         return fmt::format("{} held the evaluation of {} {}: it is replaced", path, key,
                            show_json(old[key]));
     }
