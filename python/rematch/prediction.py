@@ -115,7 +115,16 @@ def predict(
 def _path(image: Any, copy: Path, place: str) -> str:
     """The path of an image; a picture is first written to `copy`."""
     if hasattr(image, "save"):
-        upright(image).save(copy)
+        try:
+            upright(image).save(copy)
+        except (AttributeError, OSError, ValueError) as error:  # no pixels, a damaged file, no disk
+            raise problem(
+                "data",
+                "this picture cannot be saved for the program",
+                place,
+                str(error),
+                "give a picture that Pillow can save as PNG, or the path of its file",
+            ) from None
         return str(copy)
     if isinstance(image, (str, os.PathLike)):
         return os.fspath(image)

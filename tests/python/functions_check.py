@@ -174,6 +174,15 @@ class FunctionsTest(unittest.TestCase):
         )
         self.assertIn("list", self.raised(rematch.predict, ROOT / "demo/model", [[1, 2]]).what)
 
+    def test_a_picture_that_cannot_be_saved_is_an_error_with_its_place(self):
+        import PIL.Image
+
+        cut = self.directory / "cut.jpg"
+        cut.write_bytes((PHOTOS / "chelsea.jpg").read_bytes()[:2000])
+        for picture in (PIL.Image.new("RGB", (0, 0)), PIL.Image.open(cut)):
+            error = self.raised(rematch.predict, ROOT / "demo/model", [picture])
+            self.assertEqual((error.kind, error.where), ("data", "images[0]"))
+
     def test_an_end_without_a_message_is_an_error_too(self):
         from rematch.errors import from_program
 
