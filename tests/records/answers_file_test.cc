@@ -76,8 +76,10 @@ TEST_F(AnswersFile, ReportsEveryFaultyLine) {
       R"({"id": 1, "text": "again"})"
       "\n"
       R"({"text": "of what?"})"
+      "\n"
+      R"({"id": "7", "text": "x"})"
       "\n");
-  ASSERT_EQ(found.size(), 8u);
+  ASSERT_EQ(found.size(), 9u);
   EXPECT_THAT(found[1].what, HasSubstr("no record in line 3 (id 2)"));
   EXPECT_THAT(found[2].error, HasSubstr("several records"));
   EXPECT_THAT(found[2].fix, HasSubstr("\"id\""));
@@ -86,6 +88,7 @@ TEST_F(AnswersFile, ReportsEveryFaultyLine) {
   EXPECT_THAT(found[5].error, HasSubstr("not a string"));
   EXPECT_THAT(found[6].what, HasSubstr("line 6"));
   EXPECT_THAT(found[7].error, HasSubstr("names no record"));
+  EXPECT_EQ(found[8].what, "its id \"7\" is no integer");
 }
 
 TEST_F(AnswersFile, AnImageCountsMoreThanAnIdOfItsOwn) {

@@ -135,7 +135,8 @@ size_t record_of(const Json& line, const RecordIndex& index, const std::string& 
   if (is_line) return index.find_id(id->get<int64_t>(), where);
   if (const Json* custom = first_of(line, {"custom_id"}); custom != nullptr && custom->is_string())
     return index.find_custom(custom->get<std::string>(), where);
-  refuse(where, "an answer names no record", show_json(line));
+  refuse(where, "an answer names no record",
+         id == nullptr ? show_json(line) : fmt::format("its id {} is no integer", show_json(*id)));
 }
 
 /// The only choice of a chat completion; null if it has none or several.
@@ -153,9 +154,8 @@ const Json* message_of(const Json& value) {
 
 /// The text of a chat completion, which may be null.
 const Json* completion_of(const Json& value) {
-  const Json* message = message_of(value);
-  if (message == nullptr)
-    return choice_of(value) == nullptr ? nullptr : first_of(*choice_of(value), {"text"});
+  const Json *message = message_of(value), *choice = choice_of(value);
+  if (message == nullptr) return choice == nullptr ? nullptr : first_of(*choice, {"text"});
   const auto content = message->find("content");
   return content == message->end() ? nullptr : &*content;
 }
