@@ -191,32 +191,32 @@ TEST(Template, AnotherModelsIsRefusedNamingTheTypeFound) {
             "the model type could not be read from config.json");
 }
 
-TEST(UserPrompt, APathToTextIsRead) {
+TEST(Prompt, APathToTextIsRead) {
   const test::TempDir dir;
-  const ConfigResult result =
-      load_set({"custom.user_prompt=" + dir.write("p.txt", "Find everything.\n")});
-  EXPECT_EQ(result.settings.prompt.user_prompt, "Find everything.");
+  const std::string path = dir.write("p.txt", "Find everything.\n");
+  EXPECT_EQ(load_set({"custom.user_prompt=" + path}).settings.prompt.user_prompt,
+            "Find everything.");
+  EXPECT_EQ(load_set({"template.system=" + path}).settings.prompt.system_prompt,
+            "Find everything.");
   EXPECT_EQ(load_set({"custom.user_prompt=Find it"}).settings.prompt.user_prompt, "Find it");
   EXPECT_EQ(load_set({}).settings.prompt.user_prompt, std::nullopt);
 }
 
-TEST(UserPrompt, AFileThatCannotServeIsAnError) {
+TEST(Prompt, AFileThatCannotServeIsAnError) {
   const test::TempDir dir;
-  EXPECT_EQ(problem_of_set({"custom.user_prompt=/nowhere/p.txt"}).error,
-            "the prompt file cannot be read");
-  EXPECT_EQ(problem_of_set({"custom.user_prompt=" + dir.write("e.txt", " \n")}).error,
-            "the prompt file is empty");
-  EXPECT_EQ(problem_of_set(
-                {"custom.user_prompt=" + dir.write("big.txt", std::string((1 << 20) + 1, 'a'))})
-                .error,
-            "the prompt file is too large");
+  for (const std::string key : {"custom.user_prompt=", "template.system="}) {
+    EXPECT_EQ(problem_of_set({key + "/nowhere/p.txt"}).error, "the prompt file cannot be read");
+    EXPECT_EQ(problem_of_set({key + dir.write("e.txt", " \n")}).error, "the prompt file is empty");
+    EXPECT_EQ(problem_of_set({key + dir.write("big.txt", std::string((1 << 20) + 1, 'a'))}).error,
+              "the prompt file is too large");
+    EXPECT_EQ(problem_of_set({key + dir.write("b.txt", "\xff")}).error,
+              "the prompt file is not UTF-8 text");
+  }
   EXPECT_EQ(load_set({"custom.user_prompt=" + dir.write("m.txt",
                                                         "\xEF\xBB\xBF"
                                                         "Find")})
                 .settings.prompt.user_prompt,
             "Find");
-  EXPECT_EQ(problem_of_set({"custom.user_prompt=" + dir.write("b.txt", "\xff")}).error,
-            "the prompt file is not UTF-8 text");
 }
 
 TEST(LearningRates, FallBackToTheOneOfTheLanguageModel) {

@@ -50,7 +50,8 @@ std::vector<KeySpec> template_section() {
   return {
       text_key("template.template", families().front().model_type)
           .says("the model's family: `model_type` in its config.json"),
-      key("system", &PromptSettings::system_prompt, "replaces the built-in system prompt"),
+      key("system", &PromptSettings::system_prompt,
+          "the system prompt, written as `user_prompt` is"),
       integer_key("template.max_length")
           .within(1, 1 << 24)
           .says("used as `global_max_length` if neither that nor `model.max_model_len` is set"),

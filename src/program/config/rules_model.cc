@@ -109,11 +109,9 @@ void check_template(Draft& config) {
       fmt::format("set `{}` to the family of the checkpoint, one of {}", key, join(titles, ", ")));
 }
 
-/// Reads the file that `custom.user_prompt` names, without its byte order mark and the white space
-/// at its ends.
-void read_user_prompt(Draft& config) {
+/// Reads the file that a prompt names, without its byte order mark and the white space at its ends.
+void read_prompt(Draft& config, const std::string& key) {
   constexpr size_t kMostBytes = size_t{1} << 20;
-  const std::string key = "custom.user_prompt";
   if (!config.is_given(key) || !config.text(key).ends_with(".txt")) return;
   const std::string path = config.text(key);
   std::string text;
@@ -149,7 +147,7 @@ void apply_model_rules(Draft& config) {
   resolve_model(config);
   check_model_directory(config);
   check_template(config);
-  read_user_prompt(config);
+  for (const char* key : {"template.system", "custom.user_prompt"}) read_prompt(config, key);
 }
 
 }  // namespace rematch
