@@ -132,6 +132,18 @@ TEST(EvalAnswers, TakesDigitsOfAnyServerAndTheLinesOfPredict) {
       program.run("eval val.jsonl --answers bare.jsonl --format qwen_json");
   EXPECT_THAT(bare.err, HasSubstr("2 entries of the answers do not count: without a name"));
   EXPECT_THAT(bare.err, HasSubstr("--format qwen_boxes reads 1 object in 2 answers"));
+  const std::string box = R"([{\"bbox_2d\": [1, 2, 3, 4], \"label\": \"cat\"}])";
+  program.dir().write("twice.jsonl", R"({"id": 0, "text": "```json\n)" + box +
+                                         R"(\n```\nand\n```json\n)" + box +
+                                         R"(\n```"})"
+                                         "\n"
+                                         R"({"id": 1, "text": "<think>)" +
+                                         box +
+                                         R"(</think>[{\"bbox_2d\": [1, 2, 3, 4], \"label\": )"
+                                         R"(\"bbox_2d\"}]"})"
+                                         "\n");
+  EXPECT_THAT(program.run("eval val.jsonl --answers twice.jsonl --format qwen_json").err,
+              HasSubstr("1 entry of the answers does not count: without a name where qwen_json"));
   program.dir().write("one.jsonl", cat);
   const test::ProcessResult missing =
       program.run("eval val.jsonl --answers one.jsonl --format qwen_json");

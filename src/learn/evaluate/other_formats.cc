@@ -14,10 +14,24 @@ constexpr size_t kMostTried = 50;
 constexpr size_t kMostObjects = 500;  ///< of an answer: matching them takes their square
 constexpr int64_t kFewestMatches = 5;
 
+/// Number of keys that begin so; `"label": "object_1"` has none.
+int64_t count_keys(const std::string& text, const std::string& begin) {
+  int64_t count = 0;
+  for (size_t at = text.find(begin); at != text.npos; at = text.find(begin, at + 1))
+    count += text[text.find_last_not_of(" \n", at - 1)] != ':';
+  return count;
+}
+
 }  // namespace
 
 void OtherFormats::add(const ScoredRollout& answer) {
-  num_dropped_ += answer.parsed.dropped_invalid;
+  std::string text = tokenizer_->decode_bytes(answer.rollout.response_token_ids);
+  text.replace(0, text.rfind("</think>") + 1, "{");
+  const int64_t num_outside = count_keys(text, '"' + answer_formats().find(name_).entry_key) -
+                              std::ssize(answer.parsed.objects);  // or dropped
+  num_dropped_ +=
+      std::max<int64_t>(answer.parsed.dropped_invalid,
+                        answer.parsed.status == ParseStatus::kComplete ? num_outside : 0);
   const bool is_read =
       answer.parsed.dropped_invalid == 0 && answer.parsed.status != ParseStatus::kMalformed;
   if (!is_read && unread_.size() < kMostTried) unread_.push_back(answer);
@@ -43,8 +57,8 @@ OtherFormats::Found OtherFormats::find(const std::string& name) const {
 void OtherFormats::warn(Terminal& terminal) const {
   if (num_dropped_ > 0)
     terminal.warn(fmt::format(
-        "{} of the answers {} not count: without a name where {} has names, or with numbers that "
-        "are not whole or beyond its scale",
+        "{} of the answers {} not count: without a name where {} has names, with numbers that are "
+        "not whole or beyond its scale, or outside the list that is read",
         counted(num_dropped_, "entry", "entries"), num_dropped_ == 1 ? "does" : "do", name_));
   const Found own = find(name_);
   std::string unit;
