@@ -121,6 +121,20 @@ TEST(Outputs, EvaluationsOfTwoRunsLieSideBySide) {
   EXPECT_THAT(replaced.err, HasSubstr("held the evaluation of model \"a/checkpoint-7\""));
 }
 
+TEST(Outputs, NamesThatTurnALineAreEscaped) {
+  test::Program program;
+  const std::string turn = "\u202E", val = test::Program::golden("val.jsonl");
+  for (const std::string& command :
+       {"init " + test::Program::model() + " " + val + " --out " + turn + ".yaml",
+        "check " + program.config() + " --json --set training.run_name=" + turn,
+        "data boxes " + val + " --out " + turn + ".jsonl"}) {
+    const test::ProcessResult result = program.run(command);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("\\u202e"));
+    EXPECT_THAT(result.out + result.err, Not(HasSubstr(turn)));
+  }
+}
+
 TEST(Outputs, ReportAndCompareReplaceNothingThatTheyRead) {
   test::Program program;
   ASSERT_EQ(program.run("eval " + program.config("custom: {val_sample_limit: 1}\n")).exit_code, 0);

@@ -2,8 +2,8 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <iostream>
 
+#include "base/observe/terminal.h"
 #include "engine/ranks/ranks.h"
 #include "model/add_coord_tokens.h"
 #include "model/checkpoint/hf_dir.h"
@@ -23,7 +23,7 @@ int run_add_coord_tokens(const CoordTokenArguments& arguments) {
   const auto& [model_dir, out_dir, untie] = arguments;
   const AddedCoordTokens added = add_coord_tokens(model_dir, out_dir, untie);
   if (const std::string text = spare_weights_warning(model_dir); !text.empty())
-    std::cerr << "warning: " << text << "\n";
+    Terminal::standard()->warn(text);
   print("<|coord_0|> … <|coord_999|> have ids {} … {}\n", added.first_id, added.first_id + 999);
   if (added.new_rows == added.old_rows)
     print("the embedding keeps its {} rows: enough were unused\n", added.old_rows);

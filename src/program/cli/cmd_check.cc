@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -100,7 +99,7 @@ void print_json(const Found& found) {
   for (const auto& [name, text] : found.facts) root["found"][name] = text;
   if (!found.plan.is_null()) root["plan"] = found.plan;
   if (!found.config.is_null()) root["config"] = found.config;
-  print("{}\n", root.dump(2));
+  print("{}\n", python_json(root, 2));
 }
 
 void print_text(const Found& found) {

@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <iostream>
 
 #include "base/error.h"
 #include "base/terminal_text.h"

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <span>
@@ -208,11 +207,11 @@ int run_init(InitArguments arguments) {
   Strings paths{arguments.train};
   if (!arguments.val.empty()) paths.push_back(arguments.val);
   for (const std::string& path : paths) require_records_file(path);
-  if (!checkpoint.note.empty()) std::cerr << checkpoint.note << "\n";
+  const std::unique_ptr<Terminal> terminal = Terminal::standard();
+  if (!checkpoint.note.empty()) terminal->say(checkpoint.note);
   const bool is_untaught = format_of(arguments.model).has_coord_tokens && !checkpoint.prompt;
   const bool decides = is_untaught && !arguments.stage_1 && !arguments.stage_2;
   arguments.stage_1 = arguments.stage_1 || decides;
-  const std::unique_ptr<Terminal> terminal = Terminal::standard();
   std::vector<Dataset> records;
   for (const std::string& path : paths) {
     records.push_back(Dataset::load(path, {.require_single_image = !arguments.stage_1}));

@@ -2,9 +2,9 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <iostream>
 
 #include "base/file.h"
+#include "base/observe/terminal.h"
 #include "base/output_file.h"
 #include "base/terminal_text.h"
 #include "engine/ranks/ranks.h"
@@ -22,34 +22,33 @@ namespace rematch {
 namespace {
 
 /// Says when the scores were measured with other weights than are merged.
-bool keeps_scores(const MergeOptions& options) {
+bool keeps_scores(const MergeOptions& options, Terminal& terminal) {
   const auto scores = ScoreCalibration::read(options.adapter_dir);
   if (scores && scores->fits(options.adapter_dir) && !options.force_base) return true;
-  std::cerr << fmt::format(
-      "warning: {} is left out: it was measured with other weights, and `predict` then has no "
-      "score; `rematch eval {}` before merging measures it again\n",
-      join_path(options.adapter_dir, kScoreCalibrationFile), shell_word(options.adapter_dir));
+  terminal.warn(fmt::format(
+      "{} is left out: it was measured with other weights, and `predict` then has no score; "
+      "`rematch eval {}` before merging measures it again",
+      join_path(options.adapter_dir, kScoreCalibrationFile), shell_word(options.adapter_dir)));
   return false;
 }
 
 int run_merge(MergeOptions options) {
   require_alone("rematch merge");
   const NamedModel adapter = find_model(options.adapter_dir);
-  if (!adapter.note.empty()) std::cerr << adapter.note << "\n";
+  const std::unique_ptr<Terminal> terminal = Terminal::standard();
+  if (!adapter.note.empty()) terminal->say(adapter.note);
   options.adapter_dir = adapter.path;
   const MergedAdapter merged = merge_adapter(options);
   for (const char* name : {kStoredPromptFile, kOrderFile, kScoreCalibrationFile}) {
     const std::string own = join_path(options.adapter_dir, name);
     if (!path_exists(own)) continue;
-    if (name == kScoreCalibrationFile && !keeps_scores(options)) continue;
+    if (name == kScoreCalibrationFile && !keeps_scores(options, *terminal)) continue;
     write_output(join_path(options.output_dir, name), {own}, read_file(own));
   }
-  if (!merged.base_note.empty()) {
-    std::cerr << (options.force_base ? "warning: " : "note: ") << printable_lines(merged.base_note)
-              << "\n";
-  }
+  const std::string& note = merged.base_note;
+  if (!note.empty()) options.force_base ? terminal->warn(note) : terminal->say("note: " + note);
   if (const std::string text = spare_weights_warning(merged.base_dir); !text.empty())
-    std::cerr << "warning: " << text << "\n";
+    terminal->warn(text);
   print("merged {} layers of {} + {} into {}", merged.num_layers, merged.base_dir,
         options.adapter_dir, options.output_dir);
   if (merged.num_replaced > 0)

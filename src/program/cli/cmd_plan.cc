@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/host_memory.h"
+#include "base/json.h"
 #include "base/terminal_text.h"
 #include "model/checkpoint/model_dir.h"
 #include "program/assembly/plan_request.h"
@@ -74,9 +75,9 @@ int run_plan(const PlanArguments& arguments, std::ostream& out) {
   const PlanRequest request = plan_request_of(settings, arguments);
   const MemoryPlan plan = make_plan(request);
   if (arguments.json) {
-    out << plan_json(request, plan).dump(2) << "\n";
+    out << python_json(plan_json(request, plan), 2) << "\n";
   } else {
-    out << plan_text(request, plan, settings.model.directory);
+    out << printable_lines(plan_text(request, plan, settings.model.directory));
     for (const Warning& warning : config.warnings)
       out << wrapped("warning: " + warning.line(), 2) << "\n";
   }

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "base/terminal_text.h"
+
 namespace rematch {
 
 /// Gives std::cout a buffer that remembers the first failure of a write; call it before anything is
@@ -27,10 +29,10 @@ void reserve_standard_output(const std::string& out);
 /// @return the exit code of the process: 4 instead of 0 for lost output
 int finish_standard_output(int exit_code);
 
-/// Prints a text with arguments, as fmt::format() takes them.
+/// Prints a text with arguments, as fmt::format() takes them; control characters in it are escaped.
 template <typename... Values>
 void print(fmt::format_string<Values...> text, Values&&... values) {
-  std::cout << fmt::format(text, std::forward<Values>(values)...);
+  std::cout << printable_lines(fmt::format(text, std::forward<Values>(values)...));
 }
 
 }  // namespace rematch
