@@ -23,7 +23,7 @@ void check_order_is_learned(Use use, const Settings& settings) {
     return;
   throw config_error({.error = "ZeRO stage 3 cannot learn the model's own order of objects",
                       .where = "custom.object_ordering",
-                      .what = "its backend has to answer with whole weights on every rank",
+                      .what = "its backend answers with whole weights",
                       .fix = "set `rollout_backend: vllm`, `custom.object_ordering: sorted` or "
                              "`training.zero_stage: 2`, or start from a run with `own`"});
 }

@@ -184,11 +184,11 @@ void apply_shard_rules(Draft& config) {
   const std::string backend = config.text(kRolloutMatching + ".rollout_backend");
   if (backend != "vllm" && (config.is_stage_2() || (evaluates && config.has_rollout_section()))) {
     config.problem(
-        "ZeRO stage 3 has rollouts with `vllm` only: it shards the weights", key,
-        fmt::format("{}, and `{}` needs all weights on every rank",
+        "ZeRO stage 3 has rollouts with `vllm` only: it shards weights", key,
+        fmt::format("{}, and `{}` needs whole weights",
                     config.is_stage_2() ? "stage 2 answers" : "evaluations answer", backend),
         fmt::format("set `{}.rollout_backend: vllm`, or `training.zero_stage: 2`, or train stage 1 "
-                    "(`custom.trainer_variant: sft`) without that section",
+                    "without that section",
                     kRolloutMatching));
   }
 }
