@@ -57,6 +57,12 @@ TEST_F(YoloDir, ADoubleKeyIsNamedAsSuch) {
   expect_refused(kBox, "\"train\" is there twice", std::string("train: images/val\n") + kYaml);
 }
 
+TEST_F(YoloDir, ASecondDocumentOfTheYamlIsRefused) {
+  expect_refused(kBox, "a second document", kYaml + std::string("---\nnames: [dog, cat]\n"));
+  convert(std::string("---\n") + kYaml, kBox);
+  EXPECT_EQ(bins().size(), 1u);
+}
+
 TEST_F(YoloDir, ABrokenYamlOfADirectoryIsNamed) {
   write("data.yaml", "train: [images/train\nnames: [cat]\n");
   const UserError error = test::catch_user_error([&] { read_yolo_set({dir_.path()}, {}); });
