@@ -30,17 +30,19 @@ std::string configuration(const test::Program& program, int num_ranks) {
 
 /// A training in the background, then `disturbance` with its process in $pid.
 /// @param options  of torchrun, which starts several ranks
+/// @param settings  more options of the program
 test::ProcessResult train(const test::Program& program, int num_ranks,
-                          const std::string& options = "", const std::string& disturbance = "") {
+                          const std::string& options = "", const std::string& disturbance = "",
+                          const std::string& settings = "") {
   const std::string start =
       num_ranks > 1 ? fmt::format("{} --no-python --nproc-per-node {} {} ",
                                   test::source_path(".venv/bin/torchrun"), num_ranks, options)
                     : "";
   return test::run_command(
       fmt::format("cd {} && export OMP_NUM_THREADS=1 && {{ {}{} train {} --device cpu --set "
-                  "training.resume_from_checkpoint=latest & pid=$!; {} wait $pid; }}",
+                  "training.resume_from_checkpoint=latest {} & pid=$!; {} wait $pid; }}",
                   program.dir().path(), start, test::binary_path("bin/rematch"),
-                  configuration(program, num_ranks), disturbance));
+                  configuration(program, num_ranks), settings, disturbance));
 }
 
 std::string weights_of(const test::Program& program, int step) {
@@ -72,6 +74,25 @@ TEST(VllmGroups, TwoRanksTrainAsOneProcessAlsoWhenOneIsKilledAndTheyStartAgain) 
   EXPECT_THAT(result.err, HasSubstr("failed (exitcode: -9) local_rank: 1"));
   EXPECT_TRUE(weights_of(killed, kSteps) == weights_of(one, kSteps))
       << "other weights after the restart";
+}
+
+TEST(VllmGroups, RanksThatShareFrozenWeightsTrainWithTheBitsOfWholeOnes) {
+  REMATCH_NEEDS_VLLM();
+  const auto run = [](int zero_stage, int ranks_an_engine) {
+    const test::Program program;
+    const test::ProcessResult result =
+        train(program, 2, "", "",
+              fmt::format("--set tuner.train_type=lora --set training.zero_stage={} --set "
+                          "custom.extra.rollout_matching.vllm.tensor_parallel_size={}",
+                          zero_stage, ranks_an_engine));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return std::pair(read_file(program.run_dir() +
+                               fmt::format("/checkpoint-{}/adapter_model.safetensors", kSteps)),
+                     program.log_without_times());
+  };
+  const auto whole = run(0, 2);
+  EXPECT_EQ(run(3, 2), whole) << "an engine of both ranks";
+  EXPECT_EQ(run(3, 1), whole) << "an engine for each";
 }
 
 TEST(VllmGroups, AnInterruptOfOneRankEndsAllWithTheirStateSaved) {
