@@ -2,6 +2,8 @@
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <exception>
+
 namespace rematch {
 
 c10::Stream StreamWaits::stream() const {
@@ -21,8 +23,12 @@ void StreamWaits::add(const std::function<void()>& wait_on_stream) {
 
 double StreamWaits::take_s() {
   double ms = 0;
-  for (; !waits_.empty() && waits_.front().second.query(); waits_.pop_front())
-    ms += waits_.front().first.elapsedTime(waits_.front().second);
+  try {
+    for (; !waits_.empty() && waits_.front().second.query(); waits_.pop_front())
+      ms += waits_.front().first.elapsedTime(waits_.front().second);
+  } catch (const std::exception&) {  // the device has failed, which the next work on it reports
+    waits_.clear();
+  }
   return ms / 1000;
 }
 

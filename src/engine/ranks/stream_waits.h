@@ -16,7 +16,7 @@ class StreamWaits {
 
   /// @param wait_on_stream  makes the current stream of the device wait, and returns at once
   void add(const std::function<void()>& wait_on_stream);
-  /// Seconds of the waits that have ended since the last call; never waits.
+  /// Seconds of the waits that have ended since the last call; neither waits nor throws.
   double take_s();
   /// Returns when the stream has done all its work.
   void drain() const { stream().synchronize(); }

@@ -210,6 +210,7 @@ void RankGradients::end_row() {
   } else if (ends_round()) {
     end_round();
   }
+  if (row_ == last_trained_row_) group_.drain();
   ++row_;
   count_interrupt_check();  // shows the watchdog that this rank is not stuck
 }
