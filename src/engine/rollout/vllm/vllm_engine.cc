@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "engine/ranks/device.h"
+#include "engine/ranks/phase.h"
 #include "engine/rollout/engine_failure.h"
 #include "engine/rollout/repeat_guard.h"
 #include "engine/rollout/sampler.h"
@@ -128,7 +129,9 @@ void VllmEngine::sync_weights(int64_t version) {
   if (!blocks) return sync_own(version);
   try {
     sync_own(version);
-  } catch (const UserError&) {
+  } catch (const PeerStopped&) {
+    throw;
+  } catch (...) {
     blocks->meet();  // other engines still need this rank's parts
     throw;
   }
