@@ -120,7 +120,7 @@ std::vector<fs::path> starts_of_run(const std::string& run_dir, const fs::path& 
   fs::path above = run_dir;
   for (const fs::path& part : place) above /= part.empty() || part == "." ? "" : "..";
   std::error_code error;
-  if (fs::equivalent(above / place, run_dir, error)) starts.push_back(above);
+  if (place.is_relative() && fs::equivalent(above / place, run_dir, error)) starts.push_back(above);
   if (starts.empty()) starts.push_back("");
   return starts;
 }
@@ -142,7 +142,7 @@ std::string path_of_run(const std::string& key, const Json& run, const std::stri
     if (is_file(file)) return fs::equivalent(start, ".", error) ? path : file;
     missing.push_back(file);
   }
-  throw UserError(ErrorKind::kEnvironment, {.error = "a file that the run names is missing",
+  throw UserError(ErrorKind::kEnvironment, {.error = "a file of the run is missing",
                                             .where = key + ": " + path,
                                             .what = "there is no " + join(missing, " or "),
                                             .fix = fmt::format("name it: --set {}=FILE", key)});
