@@ -174,7 +174,7 @@ int run_data_check(const DataCheckArguments& arguments) {
   }
   const std::string advice =
       review.num_records > 0 ? ". " + repair_advice(review, arguments.path, options) : "";
-  std::cout << wrapped(trouble + advice, 2) << "\n";
+  print("{}\n", wrapped(trouble + advice, 2));
   return exit_code(ErrorKind::kData);
 }
 

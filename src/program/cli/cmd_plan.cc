@@ -79,7 +79,7 @@ int run_plan(const PlanArguments& arguments, std::ostream& out) {
   } else {
     out << printable_lines(plan_text(request, plan, settings.model.directory));
     for (const Warning& warning : config.warnings)
-      out << wrapped("warning: " + warning.line(), 2) << "\n";
+      out << printable_lines(wrapped("warning: " + warning.line(), 2)) << "\n";
   }
   return 0;
 }
