@@ -12,7 +12,7 @@ namespace {
 
 // Recording costs about two steps.
 constexpr int64_t kUsesBeforeRecording = 3;
-constexpr int64_t kTokenGranularity = 128, kTokenGranularityInPages = 1024;
+constexpr int64_t kFewSequences = 8, kTokenGranularity = 128, kTokenGranularityInPages = 1024;
 // Relative to the largest logit; kernels may sum in a different order.
 constexpr double kTolerance = 1e-2;
 
@@ -65,7 +65,9 @@ std::pair<int64_t, int64_t> DecodeGraphs::padded_size(int64_t num_sequences, int
                                                       bool in_pages) {
   const int64_t granularity = in_pages ? kTokenGranularityInPages : kTokenGranularity;
   int64_t rows = 1;
-  while (rows < num_sequences) rows *= 2;  // a step reads the weights, however many rows it has
+  // without pages each row gathers its keys and values
+  while (rows < num_sequences)
+    rows = in_pages || rows < kFewSequences ? 2 * rows : rows + kFewSequences;
   return {rows, (num_tokens + granularity - 1) / granularity * granularity};
 }
 
