@@ -47,9 +47,7 @@ void refuse_double_keys(const YAML::Node& node) {
 }  // namespace
 
 YAML::Node read_yaml_file(const std::string& path) {
-  const std::vector<YAML::Node> documents = YAML::LoadAll(read_utf8(path));
-  if (documents.size() > 1) throw YAML::Exception(documents[1].Mark(), "a second document (---)");
-  YAML::Node yaml = documents.empty() ? YAML::Node() : documents[0];
+  YAML::Node yaml = YAML::Load(read_utf8(path));
   refuse_double_keys(yaml);
   return yaml;
 }
