@@ -143,7 +143,7 @@ void check_run_name(Draft& config) {
   if (written != nullptr && name.find_first_not_of(" ./") == name.npos) {
     config.problems.push_back(
         {"`training.run_name` names no directory", written->origin.text(),
-         fmt::format("it is `{}`", name),
+         name.empty() ? "it is empty" : fmt::format("it is `{}`", name),
          "give the run a name, as in `run_name: cards-1`: its logs and checkpoints go to "
          "output_dir/run_name"});
     return;
@@ -184,11 +184,10 @@ void apply_shard_rules(Draft& config) {
   const std::string backend = config.text(kRolloutMatching + ".rollout_backend");
   if (backend != "vllm" && (config.is_stage_2() || (evaluates && config.has_rollout_section()))) {
     config.problem(
-        "ZeRO stage 3 has rollouts with `vllm` only: it shards weights", key,
-        fmt::format("{}, and `{}` needs whole weights",
+        "ZeRO stage 3 has rollouts with `vllm` only", key,
+        fmt::format("{} by `{}` from whole weights",
                     config.is_stage_2() ? "stage 2 answers" : "evaluations answer", backend),
-        fmt::format("set `{}.rollout_backend: vllm`, or `training.zero_stage: 2`, or train stage 1 "
-                    "without that section",
+        fmt::format("set `{}.rollout_backend: vllm`, or `training.zero_stage: 2`",
                     kRolloutMatching));
   }
 }
