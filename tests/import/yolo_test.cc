@@ -57,6 +57,12 @@ TEST_F(YoloDir, ADoubleKeyIsNamedAsSuch) {
   expect_refused(kBox, "\"train\" is there twice", std::string("train: images/val\n") + kYaml);
 }
 
+TEST_F(YoloDir, ASecondDocumentOfTheYamlIsRefused) {
+  expect_refused(kBox, "a second document", kYaml + std::string("---\nnames: [dog, cat]\n"));
+  convert(std::string("# of cats\n\n---\n") + kYaml, kBox);
+  EXPECT_EQ(bins().size(), 1u);
+}
+
 // YAML::LoadAll() would not end.
 TEST_F(YoloDir, ATextAfterAQuotedNameIsAnError) {
   expect_refused(kBox, "names is a list", "names: 'a', &b c");

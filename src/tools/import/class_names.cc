@@ -49,6 +49,12 @@ void refuse_double_keys(const YAML::Node& node) {
 YAML::Node read_yaml_file(const std::string& path) {
   YAML::Node yaml = YAML::Load(read_utf8(path));
   refuse_double_keys(yaml);
+  bool has_begun = false;
+  for (const std::string& line : read_lines(path)) {
+    if (line == "---" && has_begun)
+      throw YAML::Exception(YAML::Mark::null_mark(), "a second document (---)");
+    has_begun = has_begun || (!line.empty() && line.find_first_of("#%") != 0);
+  }
   return yaml;
 }
 

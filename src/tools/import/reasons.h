@@ -44,11 +44,10 @@ constexpr char kTwoNames[] =
     "remove the other";
 constexpr char kDamagedRecord[] = "a record that cannot be read";
 constexpr char kTwoRoots[] =
-    "a file with the annotations of several images|write each <annotation> into its own file, "
-    "named like its image";
+    "a file with the annotations of several images|write each <annotation> into its own file";
 constexpr char kNotUtf8[] =
-    "a text that is not UTF-8|convert the file from the encoding that it has (GBK, ISO-8859-1, "
-    "…): iconv -f GBK -t UTF-8 FILE > NEW";
+    "a text that is not UTF-8|convert the file, from GBK, ISO-8859-1 or …: iconv -f GBK -t UTF-8 "
+    "FILE > NEW";
 constexpr char kSeveralImages[] = "a record with several images, or none";
 constexpr char kNoAnswer[] =
     "a record without an answer|write the answer as the assistant's last message, not in "
