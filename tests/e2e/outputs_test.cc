@@ -133,6 +133,9 @@ TEST(Outputs, NamesThatTurnALineAreEscaped) {
     EXPECT_THAT(result.out, HasSubstr("\\u202e"));
     EXPECT_THAT(result.out + result.err, Not(HasSubstr(turn)));
   }
+  const test::ProcessResult json =
+      program.run("check " + program.config() + " --json --set training.run_name=a\x7f");
+  EXPECT_EQ(parse_json(json.out, "check")["found"]["run directory"], "out/a\x7f");
 }
 
 TEST(Outputs, ReportAndCompareReplaceNothingThatTheyRead) {

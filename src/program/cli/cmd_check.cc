@@ -99,7 +99,7 @@ void print_json(const Found& found) {
   for (const auto& [name, text] : found.facts) root["found"][name] = text;
   if (!found.plan.is_null()) root["plan"] = found.plan;
   if (!found.config.is_null()) root["config"] = found.config;
-  std::cout << python_json(root, 2) << "\n";
+  std::cout << root.dump(2, ' ', /*ensure_ascii=*/true) << "\n";
 }
 
 void print_text(const Found& found) {
