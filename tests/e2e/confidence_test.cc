@@ -33,6 +33,18 @@ std::vector<double> scores_of(const std::vector<Json>& lines, const char* key = 
   return scores;
 }
 
+/// A run of one step whose validation records and synonyms have relative paths.
+test::ProcessResult train_on_relative_files(const test::Program& program,
+                                            const std::string& output_dir) {
+  std::filesystem::create_directory_symlink(test::Program::golden(""), program.dir().file("data"));
+  program.dir().write("names.json", R"({"shape": ["cup"]})");
+  return program.run(
+      "train " +
+      program.config("custom: {val_jsonl: data/val.jsonl, extra: {rollout_matching: {label_match: "
+                     "names.json}}}\ntraining: {max_steps: 1, save_steps: 1, output_dir: " +
+                     output_dir + "}\n"));
+}
+
 }  // namespace
 
 TEST(Confidence, PredictWritesItAndLeavesOutWhatIsBelowTheLeast) {
@@ -164,12 +176,7 @@ TEST(EvalOfARun, DecodesAndMatchesAsItsOwnEvaluation) {
 
 TEST(EvalOfARun, TakesItsOwnFilesFromAnyDirectory) {
   test::Program program;
-  std::filesystem::create_directory_symlink(test::Program::golden(""), program.dir().file("data"));
-  program.dir().write("names.json", R"({"shape": ["cup"]})");
-  const std::string config = program.config(
-      "custom: {val_jsonl: data/val.jsonl, extra: {rollout_matching: {label_match: names.json}}}\n"
-      "training: {output_dir: ./out/, max_steps: 1, save_steps: 1}\n");
-  const test::ProcessResult trained = program.run("train " + config);
+  const test::ProcessResult trained = train_on_relative_files(program, "./out/");
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
   EXPECT_NE(trained.err.find("has a name of names.json"), std::string::npos) << trained.err;
   ASSERT_EQ(program.run("eval out/run").exit_code, 0);
@@ -189,13 +196,7 @@ TEST(EvalOfARun, TakesItsOwnFilesFromAnyDirectory) {
 
 TEST(EvalOfARun, TakesTheFilesOfItsStartWhereverItLies) {
   test::Program program;
-  std::filesystem::create_directory_symlink(test::Program::golden(""), program.dir().file("data"));
-  program.dir().write("names.json", R"({"shape": ["cup"]})");
-  const std::string config = program.config(
-      "custom: {val_jsonl: data/val.jsonl, extra: {rollout_matching: {label_match: names.json}}}\n"
-      "training: {output_dir: " +
-      program.dir().file("out") + ", max_steps: 1, save_steps: 1}\n");
-  ASSERT_EQ(program.run("train " + config).exit_code, 0);
+  ASSERT_EQ(train_on_relative_files(program, program.dir().file("out")).exit_code, 0);
   ASSERT_EQ(program.run("eval out/run").exit_code, 0);
   const Json here = read_json_file(program.run_dir() + "/eval_results.json");
   for (const char* file : {"names.json", "data/val.jsonl"})

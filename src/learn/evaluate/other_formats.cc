@@ -26,6 +26,7 @@ int64_t count_keys(const std::string& text, const std::string& begin) {
 
 void OtherFormats::add(const ScoredRollout& answer) {
   std::string text = tokenizer_->decode_bytes(answer.rollout.response_token_ids);
+  // Counts keys after a think block only; the brace stands before a key that begins the text.
   text.replace(0, text.rfind("</think>") + 1, "{");
   const int64_t num_outside = count_keys(text, '"' + answer_formats().find(name_).entry_key) -
                               std::ssize(answer.parsed.objects);  // or dropped

@@ -75,7 +75,7 @@ class Checker {
          member.key_origin.text(),
          row ? fmt::format("`{}` is a key of other trainers",
                            shorten_bytes(member.key, kLongestKey))
-             : "there is no key with this name " + section_name,
+             : "no key has this name " + section_name,
          row ? known_fix(*row) : fix + "Correct or remove it; docs/config.md lists all keys"});
   }
 
