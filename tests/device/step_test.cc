@@ -8,6 +8,7 @@
 #include "learn/mstep/make_gradient_sum.h"
 #include "learn/mstep/optim/adamw.h"
 #include "support/pretend_device.h"
+#include "support/ranks.h"
 
 namespace rematch {
 namespace {
@@ -64,6 +65,42 @@ class DeviceGroup : public Group {
 
  private:
   int rank_, size_;
+};
+
+/// Threads that are ranks, with messages on the device.
+class DeviceThreads : public Group {
+ public:
+  explicit DeviceThreads(Group& ranks) : ranks_(ranks) {}
+  int rank() const override { return ranks_.rank(); }
+  int size() const override { return ranks_.size(); }
+  at::Device message_device() const override { return kDevice; }
+  std::function<void()> start_broadcast(const at::Tensor& values, int root) override {
+    const at::Tensor on_host = values.cpu();
+    return [values, on_host, wait = ranks_.start_broadcast(on_host, root)] {
+      wait();
+      values.copy_(on_host);
+    };
+  }
+  std::function<void()> exchange(const at::Tensor& send, const std::vector<int64_t>& send_counts,
+                                 const at::Tensor& receive,
+                                 const std::vector<int64_t>& receive_counts) override {
+    const at::Tensor sent = send.cpu(), on_host = receive.cpu();
+    return [sent, receive, on_host,
+            wait = ranks_.exchange(sent, send_counts, on_host, receive_counts)] {
+      wait();
+      receive.copy_(on_host);
+    };
+  }
+
+ protected:
+  void sum(std::span<double> values) override { ranks_.all_reduce(values); }
+  void sum(std::span<int64_t> values) override { ranks_.all_reduce(values); }
+  std::vector<std::string> collect(std::string bytes) override { return ranks_.all_gather(bytes); }
+  std::string copy(std::string bytes) override { return ranks_.broadcast(bytes); }
+  void copy(at::Tensor& values, int root) override { ranks_.broadcast(values, root); }
+
+ private:
+  Group& ranks_;
 };
 
 test::Traffic traffic_of(const std::function<void()>& work) {
@@ -155,6 +192,34 @@ TEST(StepBudget, AParameterWithoutAGradientOnAnyRankKeepsNone) {
       EXPECT_EQ(mine.parameters[i].grad().defined(), mine.names[i] == "weight3") << mine.names[i];
   }
   gradients->discard();
+}
+
+TEST(Sums, OfALargeParameterReachItsOwnerFromAllRanks) {
+  test::run_ranks(3, [](Group& threads) {
+    DeviceThreads ranks(threads);
+    ParameterGroup group{"llm", 1e-3, 0.1, {"large", "small", "unused"}, {}};
+    for (const int64_t num_values : {6001, 250, 150})
+      group.parameters.push_back(at::ones({num_values}).to(kDevice).requires_grad_());
+    const auto gradients = make_gradient_sum({group}, ranks, {.bucket_bytes = 4000});
+    for (int step = 0; step < 2; ++step) {
+      gradients->begin({true, true});
+      for (int row = 0; row < 2; ++row) {
+        torch::autograd::backward({(group.parameters[0] * (1 + ranks.rank())).sum()}, {});
+        if (ranks.rank() == 1) torch::autograd::backward({group.parameters[1].sum()}, {});
+        gradients->end_row();
+      }
+      EXPECT_NEAR(gradients->finish(0), std::sqrt(12 * 12 * 6001.0 + 2 * 2 * 250.0), 1e-2);
+      for (const ParameterGroup& mine : gradients->owned_groups()) {
+        for (size_t i = 0; i < mine.names.size(); ++i) {
+          const at::Tensor grad = mine.parameters[i].grad();
+          ASSERT_EQ(grad.defined(), mine.names[i] != "unused");
+          if (!grad.defined()) continue;
+          EXPECT_TRUE(grad.cpu().eq(mine.names[i] == "large" ? 12 : 2).all().item<bool>());
+        }
+      }
+      gradients->discard();
+    }
+  });
 }
 
 TEST(MessageMemory, TwoMessagesAreInFlightAndLargeParametersTravelInParts) {

@@ -10,7 +10,7 @@
 namespace rematch {
 namespace {
 
-// A chunk is one placeholder value, a flag for each of the owner's parts (1 if it has a gradient),
+// A chunk is one placeholder value, a flag for each of the adder's parts (1 if it has a gradient),
 // and their values.
 at::Tensor flags_at(const at::Tensor& flat, int64_t begin, size_t count) {
   return flat.narrow(0, begin + 1, count);
@@ -25,15 +25,19 @@ std::vector<int64_t> offsets(const std::vector<int64_t>& counts) {
 }  // namespace
 
 GradientBucket::GradientBucket(const std::vector<ParcelPart>& parts, Group& group)
-    : by_owner_(static_cast<size_t>(group.size())),
+    : by_adder_(static_cast<size_t>(group.size())),
+      by_owner_(by_adder_.size()),
       group_(&group),
       on_device_(!group.message_device().is_cpu()) {
   for (const ParcelPart& part : parts) {
     parts_.emplace_back();
     static_cast<ParcelPart&>(parts_.back()) = part;
   }
-  for (Part& part : parts_) by_owner_[part.parcel->owner].push_back(&part);
-  for (const std::vector<Part*>& theirs : by_owner_) {
+  for (Part& part : parts_) {
+    by_adder_[part.adder].push_back(&part);
+    by_owner_[part.parcel->owner].push_back(&part);
+  }
+  for (const std::vector<Part*>& theirs : by_adder_) {
     int64_t size = 1 + std::ssize(theirs);  // a chunk is never empty
     for (size_t i = 0; i < theirs.size(); ++i) {
       theirs[i]->index = i;
@@ -54,6 +58,17 @@ at::TensorOptions GradientBucket::message_options() const {
   return at::TensorOptions().dtype(at::kFloat).device(group_->message_device());
 }
 
+// The place of its sum on this rank, which is the adder or, for a part that it gets, the owner.
+at::Tensor GradientBucket::Part::sum(bool at_owner) {
+  const at::TensorOptions options = parcel->parameter.options().dtype(at::kFloat);
+  if (is_lent() && !at_owner) {
+    if (!lent_sum.defined()) lent_sum = at::empty({count}, options);
+    return lent_sum;
+  }
+  if (!parcel->sum.defined()) parcel->sum = at::empty(parcel->parameter.sizes(), options);
+  return of(parcel->sum);
+}
+
 void GradientBucket::complete(const GradientParcel& parcel) {
   for (Part& part : parts_) {
     if (part.parcel != &parcel) continue;
@@ -62,17 +77,25 @@ void GradientBucket::complete(const GradientParcel& parcel) {
   }
 }
 
+void GradientBucket::use_own(Part& part) {
+  GradientParcel& parcel = *part.parcel;
+  parcel.num_used += part.count;
+  if (parcel.num_used < parcel.parameter.numel()) return;
+  parcel.own.reset();
+  parcel.num_used = 0;
+}
+
 // Gradients of other ranks' parts move into the message; absent ones are zeros with flag 0.
 void GradientBucket::fill_message() {
   send_ = at::zeros({send_begins_.back() + send_counts_.back()}, message_options());
   receive_ = at::zeros({receive_begins_.back() + receive_counts_.back()}, message_options());
-  for (int owner = 0; owner < group_->size(); ++owner) {
-    if (is_own(owner)) continue;
-    const int64_t begin = send_begins_[owner];
-    std::vector<Part*>& theirs = by_owner_[owner];
+  for (int adder = 0; adder < group_->size(); ++adder) {
+    if (is_own(adder)) continue;
+    const int64_t begin = send_begins_[adder];
+    std::vector<Part*>& theirs = by_adder_[adder];
     for (Part* part : theirs) {
       const at::Tensor gradient = part->parcel->own;
-      if (part->is_last()) part->parcel->own.reset();
+      use_own(*part);
       if (!gradient.defined()) continue;
       flags_at(send_, begin, theirs.size()).narrow(0, part->index, 1).fill_(1);
       send_.narrow(0, begin + part->values_at, part->count).copy_(part->of(gradient));
@@ -92,13 +115,10 @@ void GradientBucket::launch() {
 // @param may_keep  the gradient is not part of a message, so it can become the sum itself
 void GradientBucket::add_to_sum(Part& part, const at::Tensor& gradient, bool may_keep) {
   GradientParcel& parcel = *part.parcel;
-  if (!part.has_sum && may_keep && part.is_whole()) {
+  if (!part.has_sum && may_keep && part.is_whole() && !part.is_lent()) {
     parcel.sum = gradient.view(parcel.parameter.sizes());
   } else {
-    if (!parcel.sum.defined())
-      parcel.sum = at::empty_like(parcel.parameter, at::TensorOptions(at::kFloat),
-                                  at::MemoryFormat::Contiguous);
-    const at::Tensor values = part.of(parcel.sum);
+    const at::Tensor values = part.sum();
     part.has_sum ? values.add_(gradient.to(values.device())) : values.copy_(gradient);
   }
   part.has_sum = true;
@@ -107,14 +127,14 @@ void GradientBucket::add_to_sum(Part& part, const at::Tensor& gradient, bool may
 // Adds what a rank sent to this one. The host does not read flags on a device, which it would have
 // to wait for: absent gradients are zeros there, and the flags are summed.
 void GradientBucket::add_round(int rank) {
-  std::vector<Part*>& mine = by_owner_[group_->rank()];
+  std::vector<Part*>& mine = by_adder_[group_->rank()];
   const int64_t begin = receive_begins_[rank];
   const at::Tensor flags =
       is_own(rank) || mine.empty() ? at::Tensor() : flags_at(receive_, begin, mine.size());
   for (Part* part : mine) {
     if (is_own(rank)) {
       const at::Tensor own = part->parcel->own;
-      if (part->is_last()) part->parcel->own.reset();
+      use_own(*part);
       if (!own.defined()) continue;
       add_to_sum(*part, part->of(own), /*may_keep=*/true);
       if (on_device_) {
@@ -141,6 +161,45 @@ void GradientBucket::settle() {
   receive_.reset();
 }
 
+// Each lent part is a count of gradients and their sum. Chunks are never empty.
+void GradientBucket::collect() {
+  if (std::ranges::none_of(parts_, &ParcelPart::is_lent)) return;
+  const at::NoGradGuard no_grad;
+  std::vector<int64_t> send_counts(by_owner_.size(), 1), receive_counts(by_owner_.size(), 1);
+  for (const Part& part : parts_) {
+    if (!part.is_lent()) continue;
+    if (is_own(part.adder)) send_counts[part.parcel->owner] += 1 + part.count;
+    if (is_own(part.parcel->owner)) receive_counts[part.adder] += 1 + part.count;
+  }
+  const auto make = [&](const std::vector<int64_t>& counts) {
+    return at::zeros({std::accumulate(counts.begin(), counts.end(), int64_t{0})},
+                     message_options());
+  };
+  const at::Tensor send = make(send_counts), receive = make(receive_counts);
+  std::vector<int64_t> next = offsets(send_counts);
+  for (Part& part : parts_) {
+    if (!part.is_lent() || !is_own(part.adder)) continue;
+    const int64_t begin = next[part.parcel->owner];
+    next[part.parcel->owner] += 1 + part.count;
+    if (!part.has_sum) continue;
+    const at::Tensor count = send.narrow(0, begin, 1);
+    part.num_gradients.defined() ? count.copy_(part.num_gradients) : count.fill_(1);
+    send.narrow(0, begin + 1, part.count).copy_(part.lent_sum);
+    part.num_gradients.reset();
+    part.lent_sum.reset();
+  }
+  group_->exchange(send, send_counts, receive, receive_counts)();
+  next = offsets(receive_counts);
+  for (Part& part : parts_) {
+    if (!part.is_lent() || !is_own(part.parcel->owner)) continue;
+    const at::Tensor count = receive.narrow(0, next[part.adder], 1);
+    if (on_device_ || *count.const_data_ptr<float>() != 0)
+      part.sum(true).copy_(receive.narrow(0, next[part.adder] + 1, part.count));
+    if (on_device_) part.num_gradients = count.clone();
+    next[part.adder] += 1 + part.count;
+  }
+}
+
 std::vector<std::pair<GradientParcel*, at::Tensor>> GradientBucket::take_counts() {
   std::vector<std::pair<GradientParcel*, at::Tensor>> counts;
   for (Part& part : parts_) {
@@ -155,7 +214,9 @@ void GradientBucket::discard() {
   for (Part& part : parts_) {
     part.is_complete = part.has_sum = false;
     part.num_gradients.reset();
+    part.lent_sum.reset();
     part.parcel->own.reset();
+    part.parcel->num_used = 0;
     part.parcel->sum.reset();
   }
   num_complete_ = 0;
@@ -179,11 +240,14 @@ void GradientBucket::start_sharing(const Values& values, bool may_be_bfloat16) {
     const bool is_bfloat16 = may_be_bfloat16 && std::ranges::all_of(parts, [](const Part* part) {
                                return part->parcel->parameter.scalar_type() == at::kBFloat16;
                              });
-    flat = at::zeros({chunk_sizes_[owner]},
+    int64_t num_values = 0;
+    for (const Part* part : parts) num_values += part->count;
+    flat = at::zeros({1 + num_values},  // never empty
                      message_options().dtype(is_bfloat16 ? at::kBFloat16 : at::kFloat));
-    for (const Part* part : parts) {
+    for (int64_t begin = 0; const Part* part : parts) {
       if (is_own(owner) && part->parcel->has_gradient)
-        flat.narrow(0, part->values_at, part->count).copy_(part->of(values(*part->parcel)));
+        flat.narrow(0, begin, part->count).copy_(part->of(values(*part->parcel)));
+      begin += part->count;
     }
     waits_for_owners_[owner] = group_->start_broadcast(flat, owner);
   }
@@ -196,9 +260,10 @@ void GradientBucket::finish_sharing(const Values& targets) {
     if (parts.empty()) continue;
     std::exchange(waits_for_owners_[owner], nullptr)();
     const at::Tensor flat = std::exchange(shared_[owner], {});
-    for (const Part* part : parts) {
-      if (is_own(owner) || !part->parcel->has_gradient) continue;
-      part->of(targets(*part->parcel)).copy_(flat.narrow(0, part->values_at, part->count));
+    for (int64_t begin = 0; const Part* part : parts) {
+      if (!is_own(owner) && part->parcel->has_gradient)
+        part->of(targets(*part->parcel)).copy_(flat.narrow(0, begin, part->count));
+      begin += part->count;
     }
   }
 }

@@ -6,35 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "engine/ranks/gradient_messages.h"
 #include "engine/ranks/group.h"
 
 namespace rematch {
 
-/// A trained parameter and its gradients in the exchange between the ranks.
-struct GradientParcel {
-  at::Tensor parameter;
-  int owner = 0;  ///< rank that holds its sum
-  /// indices in the list of buckets: a large parameter is divided among several
-  size_t first_bucket = 0, end_bucket = 0;
-  bool has_gradient = true;  ///< after the step's sums are complete: some rank had a gradient
-  /// this rank's gradients of a round, in float32; undefined if there are none
-  at::Tensor own;
-  at::Tensor sum;  ///< owner only: all rounds before; undefined if there was no gradient yet
-};
-
-/// Consecutive values of a parcel.
-struct ParcelPart {
-  GradientParcel* parcel = nullptr;
-  int64_t begin = 0, count = 0;
-
-  bool is_whole() const { return count == parcel->parameter.numel(); }
-  bool is_last() const { return begin + count == parcel->parameter.numel(); }
-  /// Its values in a tensor of the parameter's shape: a flat view.
-  at::Tensor of(const at::Tensor& whole) const { return whole.view({-1}).narrow(0, begin, count); }
-};
-
 /// Parameters that exchange their gradients in one message. A round is filled parameter by
-/// parameter, launched and settled, which adds it to the owners' sums. Only a round in flight has
+/// parameter, launched and settled, which adds it to the adders' sums. Only a round in flight has
 /// memory for its message: the gradients that this rank sends and those it receives, in float32.
 class GradientBucket {
  public:
@@ -50,6 +28,9 @@ class GradientBucket {
   void launch();
   /// Waits for the round in flight, if any, and adds it to the sums in rank order.
   void settle();
+  /// After the last round: gives the owners the sums that other ranks added for them. Every rank
+  /// calls it.
+  void collect();
   /// Waits for everything in flight, then drops all gradients and sums.
   void discard();
   /// On a device, for each part of this rank: the number of gradients in its sum, as a float32
@@ -70,24 +51,28 @@ class GradientBucket {
 
  private:
   struct Part : ParcelPart {
-    size_t index = 0;          ///< in its owner's chunk
+    size_t index = 0;          ///< in its adder's chunk
     int64_t values_at = 0;     ///< offset of its values in that chunk
     bool is_complete = false;  ///< in the round that is being filled
-    bool has_sum = false;      ///< its values of parcel->sum are valid
+    bool has_sum = false;      ///< the values of sum() are valid
+    at::Tensor lent_sum;       ///< its sum on an adder that is not the owner
     at::Tensor num_gradients;  ///< in the sum, on a device
+
+    at::Tensor sum(bool at_owner = false);
   };
   bool is_own(int rank) const { return rank == group_->rank(); }
+  static void use_own(Part& part);
   at::TensorOptions message_options() const;
   void fill_message();
   void add_round(int rank);
   void add_to_sum(Part& part, const at::Tensor& gradient, bool may_keep);
 
   std::vector<Part> parts_;
-  std::vector<std::vector<Part*>> by_owner_;
+  std::vector<std::vector<Part*>> by_adder_, by_owner_;
   Group* group_;
   bool on_device_;
   size_t num_complete_ = 0;
-  /// by owner: values that it gets from each other rank in a round
+  /// by adder: values that it gets from each other rank in a round
   std::vector<int64_t> chunk_sizes_;
   /// by rank; each rank sends itself one placeholder value
   std::vector<int64_t> send_counts_, receive_counts_;

@@ -16,41 +16,6 @@ namespace {
 
 // Messages that have memory at the same time: one is filled while the other is on its way.
 constexpr size_t kMostInFlight = 2;
-// Bytes that a message holds for an owner even where there are many: smaller ones cost more time.
-constexpr int64_t kSmallestShare = int64_t{4} << 20;
-
-/// Values that one owner has yet to get, in the order in which their gradients arrive. Messages
-/// take them from the front.
-class PartQueue {
- public:
-  void add(GradientParcel& parcel) {
-    parts_.push_back({&parcel, 0, parcel.parameter.numel()});
-    num_values_ += parcel.parameter.numel();
-  }
-  bool is_empty() const { return parts_.empty(); }
-  int64_t num_values() const { return num_values_; }
-
-  /// Moves at most `most_values` (≥ 1) to a message, and notes in their parcels which it is.
-  /// @param bucket_idx  of the message; consecutive calls have consecutive messages
-  void take(int64_t most_values, size_t bucket_idx, std::vector<ParcelPart>& message) {
-    while (!parts_.empty() && (most_values > 0 || parts_.front().count == 0)) {
-      ParcelPart& front = parts_.front();
-      const int64_t count = std::min(front.count, most_values);
-      if (front.begin == 0) front.parcel->first_bucket = bucket_idx;
-      front.parcel->end_bucket = bucket_idx + 1;
-      message.push_back({front.parcel, front.begin, count});
-      front.begin += count;
-      front.count -= count;
-      most_values -= count;
-      num_values_ -= count;
-      if (front.count == 0) parts_.pop_front();
-    }
-  }
-
- private:
-  std::deque<ParcelPart> parts_;
-  int64_t num_values_ = 0;
-};
 
 }  // namespace
 
@@ -77,7 +42,7 @@ RankGradients::RankGradients(std::vector<ParameterGroup> groups, Group& group,
       places_.emplace_back(g, i);
     }
   }
-  assign_owners();
+  assign_owners(parcels_, group_.size());
 
   std::vector<size_t> order(parcels_.size());
   std::iota(order.rbegin(), order.rend(), size_t{0});
@@ -94,52 +59,14 @@ RankGradients::~RankGradients() {
     torch::autograd::impl::set_post_acc_grad_hooks(parcel.parameter, nullptr);
 }
 
-// In the order in which gradients arrive, from the last parameter on, each to the rank with the
-// fewest values so far: consecutive gradients go to different ranks, so that a message uses every
-// link. Parameters too large for that come first. The same on every rank.
-void RankGradients::assign_owners() {
-  const int64_t total = std::accumulate(
-      parcels_.begin(), parcels_.end(), int64_t{0},
-      [](int64_t sum, const GradientParcel& parcel) { return sum + parcel.parameter.numel(); });
-  const auto is_large = [&](size_t i) {
-    return parcels_[i].parameter.numel() > total / (2 * group_.size());
-  };
-  std::vector<size_t> order(parcels_.size());
-  std::iota(order.rbegin(), order.rend(), size_t{0});
-  std::ranges::stable_sort(order, [&](size_t a, size_t b) {
-    if (!is_large(a) || !is_large(b)) return is_large(a) && !is_large(b);
-    return parcels_[a].parameter.numel() > parcels_[b].parameter.numel();
-  });
-  std::vector<int64_t> load(group_.size(), 0);
-  for (const size_t i : order) {
-    const auto least = std::ranges::min_element(load);
-    parcels_[i].owner = static_cast<int>(least - load.begin());
-    *least += parcels_[i].parameter.numel();
-  }
-}
-
-// A message takes as many values from the queue of each owner, once three quarters of the owners
-// have that many. What is left at the end, where the embedding's gradient arrives, may be for few.
 void RankGradients::make_buckets(const std::vector<size_t>& order) {
-  constexpr auto kValueBytes = static_cast<int64_t>(sizeof(float));
-  const int64_t share_bytes = std::max(options_.bucket_bytes / group_.size(),
-                                       std::min(options_.bucket_bytes, kSmallestShare));
-  const int64_t share = std::max<int64_t>(1, share_bytes / kValueBytes);
+  std::vector<GradientParcel*> arriving;
+  for (const size_t i : order) arriving.push_back(&parcels_[i]);
   in_flight_.clear();
   buckets_.clear();
-  std::vector<PartQueue> queues(group_.size());
-  const auto send = [&](int64_t most_values) {
-    std::vector<ParcelPart> parts;
-    for (PartQueue& queue : queues) queue.take(most_values, buckets_.size(), parts);
+  for (const auto& parts : divide_into_messages(arriving, group_.size(), options_.bucket_bytes))
     buckets_.emplace_back(parts, group_);
-  };
-  const auto has_share = [&](const PartQueue& queue) { return queue.num_values() >= share; };
-  for (const size_t i : order) {
-    queues[parcels_[i].owner].add(parcels_[i]);
-    while (4 * std::ranges::count_if(queues, has_share) >= 3 * std::ssize(queues)) send(share);
-  }
-  while (const auto num_left = std::ranges::count(queues, false, &PartQueue::is_empty))
-    send(std::max(share, options_.bucket_bytes / kValueBytes / num_left));
+  num_collected_ = buckets_.size();
 }
 
 std::vector<ParameterGroup> RankGradients::updated_groups() const {
@@ -167,8 +94,8 @@ void RankGradients::begin(const std::vector<bool>& is_trained) {
   row_ = round_ = 0;
   num_launched_ = 0;
   num_rows_ = *std::ranges::max_element(rows);
-  num_rounds_ = options_.exact_ranks ? num_rows_ : 1;
-  if (options_.meet) num_rounds_ = 0;
+  num_rounds_ = options_.meet ? 0 : num_all_rounds();
+  num_collected_ = 0;
   last_trained_row_ = std::ssize(is_trained) - 1;
   while (last_trained_row_ >= 0 && !is_trained[last_trained_row_]) --last_trained_row_;
 }
@@ -198,8 +125,10 @@ void RankGradients::add_own(GradientParcel& parcel) {
   }
 }
 
+// A round begins when the one before is in the sums, which frees this rank's gradients of it.
 void RankGradients::launch(GradientBucket& bucket) {
-  for (; in_flight_.size() >= kMostInFlight; in_flight_.pop_front()) in_flight_.front()->settle();
+  const size_t most = num_launched_ == 0 ? 0 : kMostInFlight - 1;
+  for (; in_flight_.size() > most; in_flight_.pop_front()) in_flight_.front()->settle();
   bucket.launch();
   in_flight_.push_back(&bucket);
 }
@@ -230,16 +159,23 @@ void RankGradients::meet() {
 
 double RankGradients::finish(double max_norm) {
   if (options_.meet) {
-    for (const int64_t all = options_.exact_ranks ? num_rows_ : 1; round_ < all;) meet();
+    while (round_ < num_all_rounds()) meet();
   }
   while (round_ < num_rounds_) end_round();
   for (GradientBucket& bucket : buckets_) bucket.settle();
+  collect();
   group_.drain();
   for (GradientParcel& parcel : parcels_)
     parcel.parameter.mutable_grad() = std::exchange(parcel.sum, at::Tensor());
   const double norm = clip(max_norm);
   if (!knows_order_) learn_order();  // makes other buckets
   return norm;
+}
+
+// Once all rounds have begun, so that every rank takes part, also in discard().
+void RankGradients::collect() {
+  if (num_rounds_ == 0 || num_rounds_ < num_all_rounds()) return;
+  while (num_collected_ < buckets_.size()) buckets_[num_collected_++].collect();
 }
 
 // Uses rank 0's order, once it has trained on a row; parameters without a gradient there come last.
@@ -345,6 +281,7 @@ void RankGradients::discard() {
     for (; round_ < num_rounds_; end_round()) {
       for (size_t i = num_launched_; i < buckets_.size(); ++i) buckets_[i].discard();
     }
+    collect();
     for (GradientBucket& bucket : buckets_) bucket.discard();
   } catch (const std::exception&) {
     // A lost connection; reported by the exception that ends the step, or by the next call.

@@ -27,10 +27,11 @@ namespace rematch {
 /// updates and files are those of a single process. While the object exists, a hook takes every
 /// gradient as soon as it is computed; a bucket is sent when its last gradient is complete, while
 /// the backward pass continues. Gradients that arrive one after another have different owners, and
-/// a message holds values for most owners, so that it uses every link. The first step shows the
-/// order in which gradients arrive; from the second step on, buckets follow that order. Memory on
-/// each rank, in float32: its own gradients of the round until they are sent, its owned sums, and
-/// at most two messages in flight.
+/// a message holds values for most owners, so that it uses every link; of a message for few of them
+/// every rank adds a part, and the owners get the sums after the last round. The first step shows
+/// the order in which gradients arrive; from the second step on, buckets follow that order. Memory
+/// on each rank, in float32: its own gradients of the round until they are sent, its sums, and at
+/// most two messages in flight.
 ///
 /// Exchanges are asynchronous and do not report failures. So once begin() has returned, a rank
 /// launches all exchanges of the step: in finish(), or else in discard(). With
@@ -65,7 +66,6 @@ class RankGradients final : public GradientSum {
   bool ends_round() const { return options_.exact_ranks || row_ == last_trained_row_; }
   /// True if gradients are sent while the row's backward pass continues.
   bool sends_in_row() const { return ends_round() && !options_.meet; }
-  void assign_owners();
   void make_buckets(const std::vector<size_t>& order);
   void take_gradient(size_t parcel_idx);
   void add_own(GradientParcel& parcel);
@@ -73,6 +73,8 @@ class RankGradients final : public GradientSum {
   std::vector<double> owned_norms();
   void end_round();
   void meet();
+  int64_t num_all_rounds() const { return options_.exact_ranks ? num_rows_ : 1; }
+  void collect();
   void learn_order();
   double clip(double max_norm);
   void share(const GradientBucket::Values& values, const GradientBucket::Values& targets,
@@ -94,8 +96,9 @@ class RankGradients final : public GradientSum {
   int64_t last_trained_row_ = -1;  ///< −1 if none of this rank's rows is trained
   int64_t num_rows_ = 0;           ///< the most rows of a rank
   int64_t round_ = 0;
-  int64_t num_rounds_ = 0;   ///< that every rank sends, whatever happens
-  size_t num_launched_ = 0;  ///< buckets of this round that were sent
+  int64_t num_rounds_ = 0;    ///< that every rank sends, whatever happens
+  size_t num_launched_ = 0;   ///< buckets of this round that were sent
+  size_t num_collected_ = 0;  ///< buckets whose lent sums are with the owners
   std::deque<GradientBucket*> in_flight_;
 };
 
