@@ -75,7 +75,8 @@ TEST(EvalAnswers, CountsAbsentClassesAndEmptyPicturesWithABox) {
   program.dir().write("val.jsonl", record("a.png", "Find: cat, dog, bird.", cat) +
                                        record("b.png", "Find: dog, cat.", two.c_str()) +
                                        record("c.png", "Find: Dog, mouse, cat.", "") +
-                                       record("d.png", "Look.", ""));
+                                       record("d.png", "Look.", "") +
+                                       record("e.png", "Find: cat, dog.", ""));
   const auto answer = [](const char* image, const std::vector<std::string>& names) {
     std::vector<std::string> entries;
     for (const std::string& name : names)
@@ -84,10 +85,13 @@ TEST(EvalAnswers, CountsAbsentClassesAndEmptyPicturesWithABox) {
                        "\n",
                        image, join(entries, ", "));
   };
-  // Absent: dog and bird of a, none of b, dog, mouse and cat of c; d lists nothing.
+  // Absent: dog and bird of a, none of b, dog, mouse and cat of c; d lists nothing; the answer to e
+  // cannot be read.
   program.dir().write("server.jsonl",
                       answer("a.png", {"cat", "dog", "horse"}) + answer("b.png", {"cat"}) +
-                          answer("c.png", {"dog", "DOG", "mouse"}) + answer("d.png", {}));
+                          answer("c.png", {"dog", "DOG", "mouse"}) + answer("d.png", {}) +
+                          R"({"image": "e.png", "text": "[{\"bbox_2d\": [0, no"})"
+                          "\n");
   const test::ProcessResult scored =
       program.run("eval val.jsonl --answers server.jsonl --format qwen_json");
   ASSERT_EQ(scored.exit_code, 0) << scored.err;

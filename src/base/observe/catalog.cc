@@ -218,10 +218,10 @@ std::vector<MetricRow> evaluation_rows() {
                        "share of the names that a prompt lists and no object of the picture has, "
                        "which an answer gives a box"));
   rows.push_back(metric("eval_rollout_absent_names", "names", kSum, "rollout/absent_names",
-                        "names that a prompt lists and no object of the picture has"));
+                        "such names in the prompts of readable answers"));
   rows.push_back(ratio("eval_rollout_empty_answered", "rollout/empty_answered",
                        "rollout/empty_samples",
-                       "share of the pictures without objects that an answer gives a box"));
+                       "share of readable answers to pictures without objects that give a box"));
   rows.push_back(metric("eval_runtime", "s", kLast, "duration of the evaluation"));
   rows.push_back(metric("eval_samples_per_second", "samples/s", kLast,
                         "validation samples evaluated per second"));

@@ -93,9 +93,12 @@ void RolloutScorer::observe(const ScoredRollout& rollout, const Matching& matchi
 }
 
 void RolloutScorer::observe_false_boxes(const ScoredRollout& rollout, MetricsBag& metrics) const {
+  const ParsedRollout& parsed = rollout.parsed;
+  // an answer that cannot be read does not say that nothing is there
+  if (parsed.objects.empty() && parsed.status != ParseStatus::kComplete) return;
   if (rollout.ground_truth.empty()) {
     metrics.add("rollout/empty_samples", 1);
-    metrics.add("rollout/empty_answered", !rollout.parsed.objects.empty());
+    metrics.add("rollout/empty_answered", !parsed.objects.empty());
   }
   const auto list = find_class_list(
       rollout.own_prompt.empty() ? options_.usual_prompt : rollout.own_prompt, classes_);
@@ -104,7 +107,7 @@ void RolloutScorer::observe_false_boxes(const ScoredRollout& rollout, MetricsBag
   for (const std::string& name : list->names) absent.insert(options_.labels.canonical(name));
   for (const SceneObject& object : rollout.sample->objects)
     absent.erase(options_.labels.canonical(object.desc));
-  for (const ParsedObject& object : rollout.parsed.objects) {
+  for (const ParsedObject& object : parsed.objects) {
     const std::string name = options_.labels.canonical(object.desc);
     if (absent.contains(name)) answered.insert(name);
   }
