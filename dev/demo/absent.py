@@ -104,7 +104,7 @@ training: {{output_dir: {OUT}/runs, warmup_steps: 5, report_to: none}}
 
 
 def false_boxes(directory):
-    """Shares by hand, from the answers: what `rematch eval` says too."""
+    """Shares by hand, from the answers that can be read: what `rematch eval` says too."""
     samples = next((directory / "eval").glob("*.samples.jsonl"))
     records = read(OUT / "val_lists.jsonl")
     asked = answered = present = missed = empty = empty_answered = 0
@@ -113,13 +113,19 @@ def false_boxes(directory):
         true, found = (
             set(classes_of({"objects": sample[key]})) for key in ("ground_truth", "predictions")
         )
-        asked += len(listed - true)
-        answered += len((listed - true) & found)
         present += len(true)
         missed += len(true - found)
+        if sample["status"] != "complete" and not found:
+            continue
+        asked += len(listed - true)
+        answered += len((listed - true) & found)
         empty += not true
         empty_answered += not true and bool(found)
-    return {"absent": answered / asked, "empty": empty_answered / empty, "missed": missed / present}
+    return {
+        "absent": answered / asked,
+        "empty": empty_answered / empty if empty else None,
+        "missed": missed / present,
+    }
 
 
 def score(path, name, checkpoint, settings=()):
@@ -152,9 +158,9 @@ def print_table(columns):
     for title, runs in columns:
         cells = []
         for _, key in ROWS:
-            values = [scores[key] for scores in runs]
+            values = [scores[key] for scores in runs if scores[key] is not None]
             digits = 0 if key == "seconds" else 3
-            cells.append(f"{sum(values) / len(values):.{digits}f}")
+            cells.append(f"{sum(values) / len(values):.{digits}f}" if values else "–")
             if len(values) > 1 and key in ("absent", "eval_rollout_f1_iou50"):
                 cells[-1] += " (" + ", ".join(f"{value:.3f}" for value in values) + ")"
         print(f"| {title} | " + " | ".join(cells) + " |")
@@ -181,9 +187,7 @@ def main():
             steps = STAGE_2_STEPS if arm.startswith("stage 2") else STEPS
             checkpoint = train(path, RUNS, name, steps, 1e-3, more)
             runs[arm].append(score(path, name, checkpoint))
-            print(
-                arm, seed, {key: round(runs[arm][-1][key], 3) for _, key in ROWS}, file=sys.stderr
-            )
+            print(arm, seed, {key: runs[arm][-1][key] for _, key in ROWS}, file=sys.stderr)
     print_table(columns + list(runs.items()))
     return 0
 
